@@ -19,7 +19,7 @@ PROGRAM = os.environ.get("TC_BINARY", str(ROOT / "build/release/tracecore"))
 BENCH = PROGRAM + "-bench"
 
 WINDOWS = 200  # per measurement: what is counted does not change with more of them
-WINDOWS_CALLGRIND = (4, 20)  # a short and a long run: their difference leaves out start-up
+WINDOWS_COUNTED = (4, 20)  # a short and a long run: their difference leaves out start-up
 TOLERANCE = 0.10
 TIMES_LESS_THAN_GO = 8
 
@@ -27,7 +27,7 @@ USAGE = """usage: ./dev bench [OPTIONS]
 
 Measures every detector of src/detect/detectors.def and checks two gates:
   1. heap allocations per event are at most the ceiling in bench/registry.tsv;
-  2. instructions (callgrind) and heap bytes per event are within 10 % of
+  2. instructions (cachegrind) and heap bytes per event are within 10 % of
      bench/baseline/detectors.tsv. Time is printed, never gated.
 A ceiling or baseline more than 10 % above the measurement fails as well: lower it.
 
@@ -111,13 +111,13 @@ def run_bench(name, windows):
 
 
 def count_instructions(name, windows):
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", BENCH,
-               f"--windows={windows}", name]
+    command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+               BENCH, f"--windows={windows}", name]
     result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    found = re.search(r"Collected : (\d+)", result.stderr)
+    found = re.search(r"I +refs: +([\d,]+)", result.stderr)
     if result.returncode != 0 or not found:
-        raise CannotMeasure(f"{name}: callgrind counted nothing:\n{result.stderr}")
-    return int(found[1])
+        raise CannotMeasure(f"{name}: cachegrind counted nothing:\n{result.stderr}")
+    return int(found[1].replace(",", ""))
 
 
 def measure(registry, allocs_only):
@@ -129,8 +129,8 @@ def measure(registry, allocs_only):
         line = run_bench(name, WINDOWS)
         line.pop("instructions_per_event", None)  # the machine's own counter, where it has one
         if not allocs_only:
-            short, long = (count_instructions(name, windows) for windows in WINDOWS_CALLGRIND)
-            events = (WINDOWS_CALLGRIND[1] - WINDOWS_CALLGRIND[0]) * window
+            short, long = (count_instructions(name, windows) for windows in WINDOWS_COUNTED)
+            events = (WINDOWS_COUNTED[1] - WINDOWS_COUNTED[0]) * window
             line["instructions_per_event"] = round((long - short) / events, 1)
         yield line
 

@@ -189,5 +189,9 @@ endforeach()
 
 # Both benchmark gates, proved by mutation; counts are only right in the release build.
 tc_add_test(NAME gate.mutations COMMAND "${tc_python}" -B tests/gate/test_gates.py LABELS gate)
+# That a turned knob is noticed says nothing of memory: scenario.other_timing does that, with
+# sanitizers, in an eighth of the time.
+tc_add_test(NAME scenario_selftest
+  COMMAND "${tc_python}" -B tests/scenario/run.py --selftest LABELS gate)
 
 include("${CMAKE_SOURCE_DIR}/tests/extra.cmake" OPTIONAL)

@@ -75,13 +75,13 @@ static int fuzz_codec(const struct tc_codec *codec, const uint8_t *data, size_t 
         .bytes = text, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
     struct tc_codec_cursor cursor = {0};
     struct tc_error err = {0};
-    int score =
-        codec->sniff(tc_slice_head(text, TC_SNIFF_BYTES), text.len <= TC_SNIFF_BYTES, TC_EMPTY);
+    int score = tc_codec_sniff(codec, tc_slice_head(text, TC_SNIFF_BYTES),
+                               text.len <= TC_SNIFF_BYTES, TC_EMPTY);
     TC_ASSERT(score >= TC_SNIFF_NO && score <= TC_SNIFF_SURE);
     tc_status status = TC_OK;
     for (size_t i = 0; i < FUZZ_CALLS_MAX && status == TC_OK && !cursor.done; i++) {
         size_t before = cursor.offset;
-        status = codec->decode(&in, &cursor, &sink.out, &err);
+        status = tc_codec_decode(codec, &in, &cursor, &sink.out, &err);
         TC_ASSERT(cursor.offset <= text.len);
         TC_ASSERT(status != TC_OK || cursor.done || cursor.offset > before);
         TC_ASSERT(scratch.used == 0);

@@ -68,7 +68,8 @@ static tc_status check_event(void *context, const struct tc_event *ev)
     TC_ASSERT(tc_event_cmp(ev, &inner.copy) == 0);
     tc_event_json_write(&b, &inner.copy, NULL);
     TC_ASSERT(tc_slice_eq(tc_buf_slice(&a), tc_buf_slice(&b)));
-    TC_ASSERT(tc_codec_event_json.sniff(tc_buf_slice(&a), true, TC_EMPTY) == TC_SNIFF_SURE);
+    TC_ASSERT(tc_codec_sniff(&tc_codec_event_json, tc_buf_slice(&a), true, TC_EMPTY) ==
+              TC_SNIFF_SURE);
     tc_arena_fini(&arena);
     return TC_OK;
 }
@@ -91,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run.out = (struct tc_codec_out){
         .event = check_event, .unknown = any_unknown, .context = &run, .arena = &arena};
     struct tc_codec_input in = {.bytes = bytes, .want_unknown = true};
-    (void)tc_codec_event_json.sniff(bytes, true, TC_EMPTY);
+    (void)tc_codec_sniff(&tc_codec_event_json, bytes, true, TC_EMPTY);
     size_t last = 0;
     tc_status status = TC_OK;
     do {

@@ -58,7 +58,8 @@ static struct count run(struct tc_slice bytes, bool pause)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tc_slice bytes = tc_slice_make((const char *)data, size);
-    (void)tc_codec_fabric_manager.sniff(tc_slice_head(bytes, TC_SNIFF_BYTES), true, TC_EMPTY);
+    (void)tc_codec_sniff(&tc_codec_fabric_manager, tc_slice_head(bytes, TC_SNIFF_BYTES), true,
+                         TC_EMPTY);
     struct count all = run(bytes, false);
     struct count paused = run(bytes, true);
     TC_ASSERT(all.events == paused.events && all.digest == paused.digest);

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tc_codec_out out = {
         .event = on_event, .context = &s, .arena = &arena, .scratch = &scratch};
 
-    (void)tc_codec_flight_recorder.sniff(in.bytes, true, in.name);
+    (void)tc_codec_sniff(&tc_codec_flight_recorder, in.bytes, true, in.name);
     tc_status status = tc_codec_flight_recorder.decode(&in, &cursor, &out, &err);
     TC_ASSERT(cursor.done && cursor.events == s.events && scratch.used == 0);
     if (status == TC_OK) {

@@ -92,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .now_ns = (hints & 2) != 0 ? INT64_C(1750000000) * TC_SECOND : TC_TIME_NONE,
         .utc_offset_s = (hints & 4) != 0 ? -19800 : 0,
     };
-    (void)tc_codec_kmsg.sniff(tc_slice_head(bytes, TC_SNIFF_BYTES), size <= TC_SNIFF_BYTES,
-                              TC_EMPTY);
+    (void)tc_codec_sniff(&tc_codec_kmsg, tc_slice_head(bytes, TC_SNIFF_BYTES),
+                         size <= TC_SNIFF_BYTES, TC_EMPTY);
     struct count all = run(in, true, false);
     struct count scanned = run(in, false, false);
     struct count paused = run(in, false, true);

@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     struct tc_prom_count count;
     struct tc_slice head = tc_slice_head(bytes, TC_SNIFF_BYTES);
-    (void)tc_codec_prometheus.sniff(head, size <= TC_SNIFF_BYTES, TC_EMPTY);
+    (void)tc_codec_sniff(&tc_codec_prometheus, head, size <= TC_SNIFF_BYTES, TC_EMPTY);
     (void)tc_codec_prometheus.in_order(head);
     tc_prom_count_begin(&count, bytes);
     while (tc_prom_count_more(&count)) {

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .scratch = &scratch};
     struct tc_codec_input in = {
         .bytes = text, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
-    int score = tc_codec_rank_map.sniff(text, true, TC_EMPTY);
+    int score = tc_codec_sniff(&tc_codec_rank_map, text, true, TC_EMPTY);
     TC_ASSERT(score >= TC_SNIFF_NO && score <= TC_SNIFF_SURE);
     tc_status status = tc_codec_rank_map.decode(&in, &cursor, &out, &err);
     TC_ASSERT(status == TC_OK || status == TC_E_MALFORMED || status == TC_E_NOMEM);

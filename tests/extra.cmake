@@ -61,7 +61,6 @@ set(scenario "${CMAKE_SOURCE_DIR}/tests/scenario/run.py")
 foreach(name IN ITEMS other_timing other_wordings)
   tc_add_test(NAME scenario.${name} COMMAND ${python} "${scenario}" ${name} LABELS scenario)
 endforeach()
-tc_add_test(NAME scenario_selftest COMMAND ${python} "${scenario}" --selftest LABELS scenario)
 
 # Slices of telemetry files, beside a reading of the same files that shares nothing with ours.
 add_executable(print_slices tests/results/print_slices.c)
@@ -127,6 +126,6 @@ set_target_properties(put_rows PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINA
 
 # The longest begin first: none runs alone at the end. Only the order of these numbers counts.
 set_tests_properties(order_worlds hostile PROPERTIES COST 90)
-set_tests_properties(scenario_selftest canonical_oracle fault.run_add fault.warehouse live.story
+set_tests_properties(canonical_oracle fault.run_add fault.warehouse live.story
   oracle.contract order.story order_worlds_lagging unit.story_scale unit.warehouse_query
   PROPERTIES COST 50)

@@ -26,6 +26,7 @@
 #define TC_SNIFF_LIKELY 60
 #define TC_SNIFF_SURE 100 /* a magic number or an unmistakable key */
 
+struct tc__line_reader;
 struct tc_buf;
 struct tc_prom_scrapes;
 
@@ -77,6 +78,13 @@ struct tc_codec_out {
     bool pause;
 };
 
+/* What an input is recognised by. */
+struct tc_codec_head {
+    struct tc_slice bytes; /* its first, up to TC_SNIFF_BYTES */
+    bool at_end;           /* they are all of it */
+    struct tc_slice name;
+};
+
 struct tc_codec {
     const char *name;    /* stable id: "kmsg" */
     const char *summary; /* one sentence for --help and docs */
@@ -88,10 +96,11 @@ struct tc_codec {
     bool picks_lines;     /* reads what it knows out of any text: several such may read one file */
     /* Whether those of this input do, from its first bytes; NULL: as `ordered` says. */
     bool (*in_order)(struct tc_slice head);
-    /* head is the input's first bytes (up to TC_SNIFF_BYTES), whole when at_end. */
-    int (*sniff)(struct tc_slice head, bool at_end, struct tc_slice name);
+    int (*sniff)(struct tc_codec_head head);
     tc_status (*decode)(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err);
+    /* What reads a line, where that is all of `decode`; and of `sniff`, where that is NULL too. */
+    const struct tc__line_reader *lines;
     /*
      * The time of the last line or record with one, event or not; TC_TIME_NONE. Looks at the
      * end of the input only. NULL: its events are all that it says of time.
@@ -104,6 +113,13 @@ struct tc_codec {
 #define CODEC(id) extern const struct tc_codec tc_codec_##id;
 #include "codec/codecs.def"
 #undef CODEC
+
+/* What `sniff` and `decode` say; without them, what the lines do. */
+int tc_codec_sniff(const struct tc_codec *codec, struct tc_slice head, bool at_end,
+                   struct tc_slice name);
+TC_CHECKED tc_status tc_codec_decode(const struct tc_codec *codec, const struct tc_codec_input *in,
+                                     struct tc_codec_cursor *cursor, struct tc_codec_out *out,
+                                     struct tc_error *err);
 
 /* The codec that recognises the bytes best, or NULL. Looks at their beginning; where that says
  * nothing, at their end: what went wrong stands in the last lines of a log. */

@@ -2,6 +2,7 @@
 #include "codec/codec.h"
 
 #include "base/buf.h"
+#include "codec/lines/lines_priv.h"
 
 static const struct tc_codec *const CODECS[] = {
 #define CODEC(id) &tc_codec_##id,
@@ -12,6 +13,21 @@ static const struct tc_codec *const CODECS[] = {
 #define CODEC_COUNT TC_COUNT(CODECS)
 
 _Static_assert(CODEC_COUNT <= TC_CODECS_MAX, "raise TC_CODECS_MAX");
+
+int tc_codec_sniff(const struct tc_codec *codec, struct tc_slice head, bool at_end,
+                   struct tc_slice name)
+{
+    return codec->sniff != NULL ? codec->sniff((struct tc_codec_head){head, at_end, name})
+                                : tc__lines_sniff(codec->lines, head);
+}
+
+tc_status tc_codec_decode(const struct tc_codec *codec, const struct tc_codec_input *in,
+                          struct tc_codec_cursor *cursor, struct tc_codec_out *out,
+                          struct tc_error *err)
+{
+    return codec->decode != NULL ? codec->decode(in, cursor, out, err)
+                                 : tc__lines_decode(codec->lines, in, cursor, out, err);
+}
 
 /* The end of the text from the start of a line on, as far as it was not looked at. */
 static struct tc_slice tail_of(struct tc_slice bytes)
@@ -34,9 +50,10 @@ size_t tc_codec_readers(struct tc_slice bytes, struct tc_slice name,
     int best_score = TC_SNIFF_NO;
     size_t count = 0;
     for (size_t i = 0; i < CODEC_COUNT; i++) {
-        int score = CODECS[i]->sniff(head, at_end, name);
+        int score = tc_codec_sniff(CODECS[i], head, at_end, name);
         if (score == TC_SNIFF_NO && CODECS[i]->picks_lines && tail.len > 0) {
-            score = CODECS[i]->sniff(tail, true, name) > TC_SNIFF_NO ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+            int last = tc_codec_sniff(CODECS[i], tail, true, name);
+            score = last > TC_SNIFF_NO ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
         }
         if (score == TC_SNIFF_NO) {
             continue;

@@ -86,14 +86,12 @@ static struct tc_slice line_at(struct tc_slice bytes, size_t start)
     return tc_slice_head(rest, tc_slice_find_byte(rest, '\n'));
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)name;
-    (void)at_end;
     size_t found = 0;
     size_t at = 0;
-    for (unsigned lines = 0; at < head.len && lines < SNIFF_LINES; lines++) {
-        struct tc_slice line = line_at(head, at);
+    for (unsigned lines = 0; at < head.bytes.len && lines < SNIFF_LINES; lines++) {
+        struct tc_slice line = line_at(head.bytes, at);
         struct tc_slice rest;
         int64_t ns = 0;
         at += line.len + 1;

@@ -511,12 +511,10 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 }
 
 /* Only a header that names ranks and nodes is unmistakable; other maps need --map. */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    struct tc_slice rest = tc_slice_from(head, tc_slice_bom(head));
+    struct tc_slice rest = tc_slice_from(head.bytes, tc_slice_bom(head.bytes));
     struct tc_slice line;
-    (void)at_end;
-    (void)name;
     if (!next_line(&rest, &line) || line.ptr[0] == '{' || line.ptr[0] == '[') {
         return TC_SNIFF_NO;
     }

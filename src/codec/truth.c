@@ -7,15 +7,13 @@
 #include "codec/codec.h"
 
 /* The first member of the first line is "truth". */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
     struct tc_slice key;
     struct tc_slice value;
-    struct tc_slice rest = tc_slice_trim(tc_slice_from(head, tc_slice_bom(head)));
+    struct tc_slice rest = tc_slice_trim(tc_slice_from(head.bytes, tc_slice_bom(head.bytes)));
     struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
     size_t at = 0;
-    (void)at_end;
-    (void)name;
     return tc_json_raw_member(line, &at, &key, &value) && tc_slice_eq(key, TC_LIT("truth"))
                ? TC_SNIFF_SURE
                : TC_SNIFF_NO;

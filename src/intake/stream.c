@@ -453,7 +453,7 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
                                       .arena = &p->strings.arena,
                                       .scratch = &p->scratch.arena};
         struct tc_codec_cursor start = s->cursor;
-        tc_status status = codec->decode(&in, &s->cursor, &d.out, err);
+        tc_status status = tc_codec_decode(codec, &in, &s->cursor, &d.out, err);
         bool full = p->strings.arena.overflow_count > 0 || p->scratch.arena.overflow_count > 0;
         if (status != TC_E_NOMEM || !full) {
             s->done = s->cursor.done || status != TC_OK;

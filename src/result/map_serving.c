@@ -9,6 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct tc_map_style tc_style_vllm = {
+    .names = {[TC_STAT_MEAN] = {"mean"},
+              [TC_STAT_P50] = {"median", "p50"},
+              TC_STYLE_P90_P99,
+              [TC_STAT_STD] = {"std"}},
+    .flat = true,
+};
+
 #define POINT_MAX 512
 /* Longer than any benchmark; shorter than what nanoseconds hold. */
 #define DURATION_MAX_S 1e9

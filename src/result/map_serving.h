@@ -8,6 +8,9 @@
 
 #include "result/map.h"
 
+/* vLLM's and InferenceX's; "p50" and "median" are the same number where both are there. */
+extern const struct tc_map_style tc_style_vllm;
+
 /* How the clients of vLLM's kind measure. */
 #define TC_NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define TC_NOTE_ITL "per gap between two received chunks, over all requests"

@@ -7,15 +7,6 @@
 #include "codec/codec.h"
 #include "result/map_serving.h"
 
-/* "p50" and "median" are the same number where both are there. */
-static const struct tc_map_style STYLE = {
-    .names = {[TC_STAT_MEAN] = {"mean"},
-              [TC_STAT_P50] = {"median", "p50"},
-              TC_STYLE_P90_P99,
-              [TC_STAT_STD] = {"std"}},
-    .flat = true,
-};
-
 static const struct tc_map_dist DISTS[] = {
     TC_DIST("_ttft_ms", TTFT, "ms", NULL, NULL),
     TC_DIST("_tpot_ms", TPOT, "ms", TC_NOTE_TPOT, NULL),
@@ -92,7 +83,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     };
     struct tc_slice point = tc_serving_set_point(row, &p);
     tc_map_values(row, o, FACTS);
-    tc_map_dists(row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
+    tc_map_dists(row, point, o, &tc_style_vllm, DISTS, TC_COUNT(DISTS));
     if (tc_map_has(o, "completed?")) {
         TC_TRY(tc_serving_completed(row, "completed", common, err));
     } else {

@@ -238,7 +238,7 @@ static tc_status read_events(struct reading *r, const struct tc_codec *codec,
         uint64_t events = cursor.events;
         tc_arena_reset(arena);
         tc_arena_reset(&scratch);
-        status = codec->decode(&in, &cursor, &out, &why);
+        status = tc_codec_decode(codec, &in, &cursor, &out, &why);
         if (status == TC_OK && !cursor.done && cursor.offset == offset && cursor.events == events) {
             break;
         }

@@ -77,10 +77,10 @@ describe('all samples of a tool', { skip: noSamples }, () => {
 
 describe('values', { skip: noSamples }, () => {
   test('of InferenceX are those of the file, whose seconds became ms', () => {
+    const runs = list(data).map((run) => show(data, run.run_id));
     for (const file of filesOf('vllm-bench-serve')) {
       const said = JSON.parse(fs.readFileSync(file, 'utf8'));
-      const rows = list(data).map((run) => run.run_id).map((id) => show(data, id))
-        .filter((all) => all.lineage.raw_uris.some((uri) => uri.name === path.basename(file)));
+      const rows = runs.filter((all) => all.lineage.raw_uris.some((uri) => uri.name === path.basename(file)));
       assert.equal(rows.length, 1);
       const [row] = rows[0].serving;
       assert.equal(row.concurrency, said.max_concurrency);

@@ -13,35 +13,30 @@
 #include "codec/match_priv.h"
 
 #define S(literal) TC_LIT(literal)
-#define L(literal)                     \
-    {                                  \
-        (literal), sizeof(literal) - 1 \
-    }
-/* Lines that decide what an input is, and those in a row that a block survives. */
-#define SNIFF_LINES 2
+/* Other lines in a row that a block survives. */
 #define MISSES_MAX 3
 
 static const struct tc_slice LITERALS[] = {
-    L("in health system"),
-    L("is lost"),
-    L("Health Monitor Report"),
-    L("| Overall Health"),
-    L("Successfully ran diagnostic"),
-    L("| Diagnostic "),
-    L("-----  Deployment"),
-    L("-----  Integration"),
-    L("-----  Hardware"),
-    L("-----  Stress"),
-    L("NvLink Link Status"),
-    L("NVLINK Error Counts"),
-    L("#Entity"),
-    L("GPU ID | Device Information"),
-    L("\"DCGM GPU Diagnostic\""),
-    L("\"DCGM Diagnostic\""),
-    L("\"body\""),
-    L("Host engine connection"),
-    L("Health watches not enabled"),
-    L("s/dcgm"),
+    TC__LITERAL("in health system"),
+    TC__LITERAL("is lost"),
+    TC__LITERAL("Health Monitor Report"),
+    TC__LITERAL("| Overall Health"),
+    TC__LITERAL("Successfully ran diagnostic"),
+    TC__LITERAL("| Diagnostic "),
+    TC__LITERAL("-----  Deployment"),
+    TC__LITERAL("-----  Integration"),
+    TC__LITERAL("-----  Hardware"),
+    TC__LITERAL("-----  Stress"),
+    TC__LITERAL("NvLink Link Status"),
+    TC__LITERAL("NVLINK Error Counts"),
+    TC__LITERAL("#Entity"),
+    TC__LITERAL("GPU ID | Device Information"),
+    TC__LITERAL("\"DCGM GPU Diagnostic\""),
+    TC__LITERAL("\"DCGM Diagnostic\""),
+    TC__LITERAL("\"body\""),
+    TC__LITERAL("Host engine connection"),
+    TC__LITERAL("Health watches not enabled"),
+    TC__LITERAL("s/dcgm"),
 };
 
 struct tc_slice tc__dcgm_system(struct tc_slice text, struct tc_slice fallback)
@@ -50,13 +45,13 @@ struct tc_slice tc__dcgm_system(struct tc_slice text, struct tc_slice fallback)
         const char *word;
         struct tc_slice system;
     } rows[] = {
-        {"thermal", L("thermal")},     {"nvlink", L("nvlink")},
-        {"nvswitch", L("nvlink")},     {"pcie", L("pcie")},
-        {"ecc error", L("memory")},    {"row remap", L("memory")},
-        {"page retire", L("memory")},  {"retired page", L("memory")},
-        {"memory error", L("memory")}, {"memory system", L("memory")},
-        {"gpu memory", L("memory")},   {"power", L("power")},
-        {"nvbandwidth", L("pcie")},    {"driver", L("driver")},
+        {"thermal", TC__LITERAL("thermal")},     {"nvlink", TC__LITERAL("nvlink")},
+        {"nvswitch", TC__LITERAL("nvlink")},     {"pcie", TC__LITERAL("pcie")},
+        {"ecc error", TC__LITERAL("memory")},    {"row remap", TC__LITERAL("memory")},
+        {"page retire", TC__LITERAL("memory")},  {"retired page", TC__LITERAL("memory")},
+        {"memory error", TC__LITERAL("memory")}, {"memory system", TC__LITERAL("memory")},
+        {"gpu memory", TC__LITERAL("memory")},   {"power", TC__LITERAL("power")},
+        {"nvbandwidth", TC__LITERAL("pcie")},    {"driver", TC__LITERAL("driver")},
     };
     if (tc_slice_eq_nocase(text, S("memory"))) {
         return S("memory");
@@ -202,32 +197,12 @@ static tc_status end_input(struct tc__lines *w)
     return leave(w, w->context);
 }
 
-static struct tc__line_reader reader(struct dcgm *st)
-{
-    st->gpu = -1;
-    return (struct tc__line_reader){.literals = LITERALS,
-                                    .literal_count = TC_COUNT(LITERALS),
-                                    .read = read_line,
-                                    .context = st,
-                                    .end = end_input};
-}
-
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
-{
-    struct dcgm st = {0};
-    struct tc__line_reader r = reader(&st);
-    return tc__lines_decode(&r, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    struct dcgm st = {0};
-    struct tc__line_reader r = reader(&st);
-    (void)at_end;
-    (void)name;
-    return tc__lines_sniff(&r, head, SNIFF_LINES);
-}
+static const struct tc__line_reader READER = {.literals = LITERALS,
+                                              .literal_count = TC_COUNT(LITERALS),
+                                              .read = read_line,
+                                              .state = &(const struct dcgm){.gpu = -1},
+                                              .state_bytes = sizeof(struct dcgm),
+                                              .end = end_input};
 
 const struct tc_codec tc_codec_dcgm = {
     .name = "dcgm",
@@ -236,6 +211,5 @@ const struct tc_codec tc_codec_dcgm = {
     .gives = "gpu_health, metric, gpu_inventory",
     .example = "ERROR [42:44] [[Health]] Detected a WARNING in health system Thermal: '...'",
     .picks_lines = true,
-    .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
 };

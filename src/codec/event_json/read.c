@@ -437,11 +437,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 }
 
 /* Kubernetes objects have a kind too, but its name is in CamelCase and never one of ours. */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
-    struct lines it = {.bytes = head};
+    struct lines it = {.bytes = head.bytes};
     struct line line;
     struct tc_slice key;
     struct tc_slice value;

@@ -116,18 +116,18 @@ static int sniff_json(struct tc_slice head)
     return ours && tc_slice_contains(head, TC_LIT("\"entries\"")) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    struct tc_slice text = tc_slice_trim(head);
+    struct tc_slice text = tc_slice_trim(head.bytes);
     int score = TC_SNIFF_NO;
-    bool is_pickle = head.len > 0 && head.ptr[0] == PICKLE_PROTO;
+    bool is_pickle = head.bytes.len > 0 && head.bytes.ptr[0] == PICKLE_PROTO;
     if (is_pickle) {
-        score = sniff_pickle(head);
+        score = sniff_pickle(head.bytes);
     } else if (text.len > 0 && text.ptr[0] == '{') {
         score = sniff_json(text);
     }
-    bool is_torn = at_end && head.len <= TORN_MAX;
-    if (score < TC_SNIFF_LIKELY && (is_pickle || is_torn) && has_dump_name(name)) {
+    bool is_torn = head.at_end && head.bytes.len <= TORN_MAX;
+    if (score < TC_SNIFF_LIKELY && (is_pickle || is_torn) && has_dump_name(head.name)) {
         score = TC_SNIFF_LIKELY;
     }
     return score;

@@ -15,11 +15,6 @@
 #include "event/metric.h"
 
 #define S(literal) TC_LIT(literal)
-#define L(literal)                     \
-    {                                  \
-        (literal), sizeof(literal) - 1 \
-    }
-#define SNIFF_LINES 2
 /* How far below the line that names a port others are about it. */
 #define PORT_WITHIN 4096
 #define VALUE_MAX 1e18
@@ -35,33 +30,33 @@ struct port {
 };
 
 static const struct tc_slice LITERALS[] = {
-    L("CA '"),
-    L("CA: "),
-    L("Switch: 0x"),
-    L("Infiniband device '"),
-    L("hca_id:"),
-    L("Port "),
-    L("port:"),
-    L("State:"),
-    L("state:"),
-    L("LinkState:"),
-    L("link mlx"),
-    L("physical_state"),
-    L("Errors for \""),
-    L("ErrorCounter"),
-    L("ErrorRecoveryCounter"),
-    L("LinkDownedCounter"),
-    L("PortRcvErrors"),
-    L("] ==("),
-    L("Port="),
-    L("link_down"),
-    L("link_error_recovery"),
-    L("symbol_error"),
-    L("port_rcv_errors"),
-    L("-W- lid="),
-    L("/ports/"),
-    L("-I- "),
-    L("bad nodes found"),
+    TC__LITERAL("CA '"),
+    TC__LITERAL("CA: "),
+    TC__LITERAL("Switch: 0x"),
+    TC__LITERAL("Infiniband device '"),
+    TC__LITERAL("hca_id:"),
+    TC__LITERAL("Port "),
+    TC__LITERAL("port:"),
+    TC__LITERAL("State:"),
+    TC__LITERAL("state:"),
+    TC__LITERAL("LinkState:"),
+    TC__LITERAL("link mlx"),
+    TC__LITERAL("physical_state"),
+    TC__LITERAL("Errors for \""),
+    TC__LITERAL("ErrorCounter"),
+    TC__LITERAL("ErrorRecoveryCounter"),
+    TC__LITERAL("LinkDownedCounter"),
+    TC__LITERAL("PortRcvErrors"),
+    TC__LITERAL("] ==("),
+    TC__LITERAL("Port="),
+    TC__LITERAL("link_down"),
+    TC__LITERAL("link_error_recovery"),
+    TC__LITERAL("symbol_error"),
+    TC__LITERAL("port_rcv_errors"),
+    TC__LITERAL("-W- lid="),
+    TC__LITERAL("/ports/"),
+    TC__LITERAL("-I- "),
+    TC__LITERAL("bad nodes found"),
 };
 
 /* Words for the logical states of a port, in any case. */
@@ -360,28 +355,11 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
     return TC_OK;
 }
 
-static struct tc__line_reader reader(struct port *p)
-{
-    return (struct tc__line_reader){
-        .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line, .context = p};
-}
-
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
-{
-    struct port p = {0};
-    struct tc__line_reader r = reader(&p);
-    return tc__lines_decode(&r, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    struct port p = {0};
-    struct tc__line_reader r = reader(&p);
-    (void)at_end;
-    (void)name;
-    return tc__lines_sniff(&r, head, SNIFF_LINES);
-}
+static const struct tc__line_reader READER = {.literals = LITERALS,
+                                              .literal_count = TC_COUNT(LITERALS),
+                                              .read = read_line,
+                                              .state = &(const struct port){.at = 0},
+                                              .state_bytes = sizeof(struct port)};
 
 const struct tc_codec tc_codec_infiniband = {
     .name = "infiniband",
@@ -390,6 +368,5 @@ const struct tc_codec tc_codec_infiniband = {
     .gives = "metric",
     .example = "Infiniband device 'mlx5_0' port 1 status:",
     .picks_lines = true,
-    .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
 };

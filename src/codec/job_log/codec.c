@@ -333,23 +333,15 @@ static const struct tc__line_reader READER = {
     .of_processes = true,
 };
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
+static int sniff(struct tc_codec_head head)
 {
-    return tc__lines_decode(&READER, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    (void)at_end;
-    (void)name;
-    if (tc__lines_is_markup(head) || tc__lines_is_guide(head)) {
+    if (tc__lines_is_markup(head.bytes) || tc__lines_is_guide(head.bytes)) {
         return TC_SNIFF_NO;
     }
-    if (tc__lines_count(&READER, head, 1) > 0) {
+    if (tc__lines_count(&READER, head.bytes, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
-    return tc__job_is_healthy_log(head) ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    return tc__job_is_healthy_log(head.bytes) ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_job_log = {
@@ -362,6 +354,6 @@ const struct tc_codec tc_codec_job_log = {
     .ordered = true,
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
     .last_time = tc__lines_last_time,
 };

@@ -201,11 +201,9 @@ static int sniff_yaml(struct tc_slice head)
     return TC_SNIFF_NO;
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
-    return is_json(head) ? sniff_json(head) : sniff_yaml(head);
+    return is_json(head.bytes) ? sniff_json(head.bytes) : sniff_yaml(head.bytes);
 }
 
 const struct tc_codec tc_codec_k8s = {

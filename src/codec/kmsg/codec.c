@@ -349,26 +349,26 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
  * An input is ours when its lines have the prefixes of system logs, or hold our
  * literals: half of them make it likely, one makes it possible.
  */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)name; /* kernel logs are called anything */
     struct tc_codec_input in = {
-        .bytes = head, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
+        .bytes = head.bytes, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
     struct tc_codec_cursor cursor = {0};
     struct walk w = {.in = &in, .cursor = &cursor};
     struct unit u;
-    w.shape = tc__kmsg_shape_of(head);
+    w.shape = tc__kmsg_shape_of(head.bytes);
     tc_scan_init(&w.scan, LITERALS, MESSAGE_LITERAL_COUNT);
     if (w.shape == TC__KMSG_EXPORT) {
-        bool timed = tc_slice_starts(tc_slice_from(head, tc_slice_bom(head)), TC_LIT("__")) ||
-                     tc_slice_contains(head, TC_LIT("\n__REALTIME_TIMESTAMP="));
+        bool timed =
+            tc_slice_starts(tc_slice_from(head.bytes, tc_slice_bom(head.bytes)), TC_LIT("__")) ||
+            tc_slice_contains(head.bytes, TC_LIT("\n__REALTIME_TIMESTAMP="));
         return timed ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
     }
     size_t lines = 0;
     size_t ours = 0;
     while (lines < SNIFF_LINES && next_unit(&w, &u)) {
         cursor.offset = u.next;
-        bool torn = !at_end && u.next == head.len;
+        bool torn = !head.at_end && u.next == head.bytes.len;
         if (u.line.origin == TC__KMSG_COMMENT || (torn && lines > 0)) {
             continue;
         }

@@ -78,13 +78,12 @@ static tc_status drop_event(void *context, const struct tc_event *ev)
     return TC_OK;
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
     char room[4096];
     struct tc_arena arena;
-    struct tc_codec_input in = {.bytes = head, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
+    struct tc_codec_input in = {
+        .bytes = head.bytes, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
     struct tc_codec_cursor cursor = {0};
     struct tc_codec_out out = {.event = drop_event, .arena = &arena};
     struct tc__kubectl k = {.in = &in, .cursor = &cursor, .out = &out};

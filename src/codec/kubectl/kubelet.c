@@ -18,10 +18,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define LITERAL(text)            \
-    {                            \
-        (text), sizeof(text) - 1 \
-    }
 
 /* Lines that decide what an input is, and where in them klog's head is looked for. */
 #define SNIFF_LINES 600
@@ -405,19 +401,19 @@ static tc_status read_volume(struct tc__lines *w, const struct tc__line *line, b
 }
 
 static const struct tc_slice LITERALS[] = {
-    LITERAL("evicted successfully"),
-    LITERAL("to reclaim"),
-    LITERAL("Node became not ready"),
-    LITERAL("event message for node"),
-    LITERAL("Event occurred"),
-    LITERAL("Event(v1.ObjectReference{"),
-    LITERAL("hasn't been updated for"),
-    LITERAL("Got sys oom event"),
-    LITERAL("Failed to admit pod"),
-    LITERAL("XidCriticalError: Xid="),
-    LITERAL("tale file handle"),
-    LITERAL("tale NFS file handle"),
-    LITERAL("ransport endpoint is not connected"),
+    TC__LITERAL("evicted successfully"),
+    TC__LITERAL("to reclaim"),
+    TC__LITERAL("Node became not ready"),
+    TC__LITERAL("event message for node"),
+    TC__LITERAL("Event occurred"),
+    TC__LITERAL("Event(v1.ObjectReference{"),
+    TC__LITERAL("hasn't been updated for"),
+    TC__LITERAL("Got sys oom event"),
+    TC__LITERAL("Failed to admit pod"),
+    TC__LITERAL("XidCriticalError: Xid="),
+    TC__LITERAL("tale file handle"),
+    TC__LITERAL("tale NFS file handle"),
+    TC__LITERAL("ransport endpoint is not connected"),
 };
 
 /* In the order of LITERALS. */
@@ -441,12 +437,6 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 static const struct tc__line_reader READER = {
     .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
-{
-    return tc__lines_decode(&READER, in, cursor, out, err);
-}
-
 /* "eviction_manager.go:376] ": klog, whatever is in front of it; JSON has "caller":"...go:376". */
 static bool is_klog(struct tc_slice line)
 {
@@ -458,12 +448,10 @@ static bool is_klog(struct tc_slice line)
            tc_slice_contains(head, S("device plugin for 'nvidia.com/"));
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
-    struct tc_slice rest = head;
-    if (tc__lines_count(&READER, head, 1) > 0) {
+    struct tc_slice rest = head.bytes;
+    if (tc__lines_count(&READER, head.bytes, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
     for (size_t lines = 0; lines < SNIFF_LINES && rest.len > 0; lines++) {
@@ -484,6 +472,6 @@ const struct tc_codec tc_codec_kubelet = {
     .ordered = true,
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
     .last_time = tc__lines_last_time,
 };

@@ -61,7 +61,7 @@ struct tc__lines {
     size_t date_at;
     int64_t date_ns;
     bool of_processes; /* see tc__line_reader */
-    void *context;     /* of the reader */
+    void *context;     /* the reader's state; NULL: it has none */
     bool every; /* set by a reader inside a block: it is handed the next line whatever is in it */
 };
 
@@ -71,28 +71,39 @@ struct tc__lines {
  */
 typedef tc_status (*tc__line_fn)(struct tc__lines *w, const struct tc__line *line, bool *out_ours);
 
+/* One of the literals that a reader searches for, in a constant table. */
+#define TC__LITERAL(text)        \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
 struct tc__line_reader {
     const struct tc_slice *literals; /* at most TC_SCAN_LITERALS_MAX */
     size_t literal_count;
     tc__line_fn read;
     bool of_processes; /* events are of the process that wrote the line: see fill_scope() */
     /*
-     * What a reader of blocks of lines knows of the one it is in. Such a reader is not `ordered`:
-     * it reads to the end in one call. It may keep slices of lines that are its own or in a block.
+     * What a reader of blocks of lines knows of the one it is in, as it is before the first line.
+     * Such a reader is not `ordered`: it reads to the end in one call. It may keep slices of lines
+     * that are its own or in a block.
      */
-    void *context;
-    tc_status (*end)(struct tc__lines *w); /* of the input, with a context only; may be NULL */
+    const void *state;
+    size_t state_bytes;                    /* at most TC__LINE_STATE_MAX */
+    tc_status (*end)(struct tc__lines *w); /* of the input, with a state only; may be NULL */
 };
 
-/* A tc_codec.decode for lines. */
+#define TC__LINE_STATE_MAX 8192
+
+/* tc_codec_decode, for a codec of lines. */
 TC_CHECKED tc_status tc__lines_decode(const struct tc__line_reader *r,
                                       const struct tc_codec_input *in,
                                       struct tc_codec_cursor *cursor, struct tc_codec_out *out,
                                       struct tc_error *err);
 /* How many of the first lines the reader knows, up to `most`. For tc_codec.sniff. */
 size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most);
-/* The same as a score: likely with `enough` lines, maybe with fewer. */
-int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head, size_t enough);
+/* The same as a score: likely with two lines, maybe with one. tc_codec_sniff, for a codec of lines
+ * that has no `sniff`. */
+int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head);
 
 /*
  * Fills in what the event does not say itself (time, node, job, pod, rank), adds the evidence, and

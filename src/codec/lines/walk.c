@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/decode_priv.h"
@@ -19,16 +20,27 @@
 #define LETTER_MAX ((size_t)8 << 10)
 /* Ranks of a node, at least, where a node has more than one. */
 #define NODE_RANKS 8
+/* Lines that are enough to tell what an input is. */
+#define SNIFF_LINES 2
 /* Blanks before the first tag. */
 #define MARKUP_WITHIN 96
 
-static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r)
+/* A copy of a reader's state. */
+union state {
+    max_align_t aligned;
+    char bytes[TC__LINE_STATE_MAX];
+};
+
+static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r, union state *state)
 {
     tc_scan_init(&w->scan, r->literals, r->literal_count);
     w->rank = tc__train_path_rank(w->in->name);
     w->date_ns = TC_TIME_NONE;
-    w->context = r->context;
     w->of_processes = r->of_processes;
+    if (r->state != NULL) {
+        TC_ASSERT(r->state_bytes <= sizeof *state);
+        w->context = memcpy(state, r->state, r->state_bytes);
+    }
 }
 
 /* The start of the line that holds `at`, not before `stop`, which is the start of one. */
@@ -214,8 +226,9 @@ tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_code
                            struct tc_error *err)
 {
     struct tc__lines w = {.in = in, .cursor = cursor, .out = out, .err = err};
+    union state state;
     struct tc__line line;
-    begin_walk(&w, r);
+    begin_walk(&w, r, &state);
     for (;;) {
         tc_arena_mark mark = out->arena == NULL ? 0 : tc_arena_snapshot(out->arena);
         uint64_t events = cursor->events;
@@ -224,7 +237,7 @@ tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_code
             break;
         }
         TC_TRY(r->read(&w, &line, &ours));
-        bool kept = r->context != NULL && (ours || w.every);
+        bool kept = w.context != NULL && (ours || w.every);
         if (cursor->events == events && out->arena != NULL && !kept) {
             tc_arena_rewind(out->arena, mark);
         }
@@ -233,7 +246,7 @@ tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_code
                                      line.raw.len, "no rule for this line"));
         }
         cursor->offset = line.next;
-        if (cursor->events != events && out->pause && r->context == NULL) {
+        if (cursor->events != events && out->pause && w.context == NULL) {
             return TC_OK;
         }
     }
@@ -339,10 +352,11 @@ size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, si
     struct tc_codec_cursor cursor = {0};
     struct tc_codec_out out = {.event = drop_event, .arena = &arena};
     struct tc__lines w = {.in = &in, .cursor = &cursor, .out = &out};
+    union state state;
     struct tc__line line;
     size_t ours = 0;
     tc_arena_init(&arena, "sniff", room, sizeof room);
-    begin_walk(&w, r);
+    begin_walk(&w, r, &state);
     while (ours < most && next_line(&w, &line)) {
         bool known = false;
         if (r->read(&w, &line, &known) != TC_OK) {
@@ -350,7 +364,7 @@ size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, si
         }
         ours += known;
         cursor.offset = line.next;
-        if (r->context == NULL) {
+        if (w.context == NULL) {
             tc_arena_reset(&arena);
         }
     }
@@ -358,8 +372,8 @@ size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, si
     return ours;
 }
 
-int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head, size_t enough)
+int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head)
 {
-    size_t found = tc__lines_count(r, head, enough);
-    return found >= enough ? TC_SNIFF_LIKELY : found > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    size_t found = tc__lines_count(r, head, SNIFF_LINES);
+    return found >= SNIFF_LINES ? TC_SNIFF_LIKELY : found > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }

@@ -558,15 +558,13 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 }
 
 /* Nothing else has both members; a job without communicators has an empty list. */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
-    bool lists = tc_slice_contains(head, TC_LIT("\"communicators\"")) &&
-                 tc_slice_contains(head, TC_LIT("\"communicators_count\""));
-    bool shape = tc_slice_contains(head, TC_LIT("\"communicators\"")) &&
-                 tc_slice_contains(head, TC_LIT("\"collective_counts\""));
-    return lists || shape || tc__ras_is_text(head) ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    bool lists = tc_slice_contains(head.bytes, TC_LIT("\"communicators\"")) &&
+                 tc_slice_contains(head.bytes, TC_LIT("\"communicators_count\""));
+    bool shape = tc_slice_contains(head.bytes, TC_LIT("\"communicators\"")) &&
+                 tc_slice_contains(head.bytes, TC_LIT("\"collective_counts\""));
+    return lists || shape || tc__ras_is_text(head.bytes) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_ncclras = {

@@ -12,8 +12,6 @@
 
 /* Places of a line that are looked at. */
 #define HITS_MAX 16
-/* Lines that decide what an input is. */
-#define SNIFF_LINES 4000
 
 /* X(a part of the wording, what follows it (see codec/match_priv.h), what reads it, its word) */
 #define RULES(X)                                                                                  \
@@ -111,12 +109,6 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 static const struct tc__line_reader READER = {
     .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
-{
-    return tc__lines_decode(&READER, in, cursor, out, err);
-}
-
 static tc_status sniff_line(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
 {
     (void)w;
@@ -125,16 +117,14 @@ static tc_status sniff_line(struct tc__lines *w, const struct tc__line *line, bo
 }
 
 /* Reports of desynchronised ranks and pieces of lines have none of the signs. */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
     static const struct tc__line_reader signs = {
         .literals = SIGNS, .literal_count = TC_COUNT(SIGNS), .read = sniff_line};
-    (void)at_end;
-    (void)name;
-    if (tc__lines_count(&signs, head, 1) > 0) {
+    if (tc__lines_count(&signs, head.bytes, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
-    return tc__lines_count(&READER, head, 1) > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    return tc__lines_count(&READER, head.bytes, 1) > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_nccl_log = {
@@ -149,6 +139,6 @@ const struct tc_codec tc_codec_nccl_log = {
     .ordered = false,
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
     .last_time = tc__lines_last_time,
 };

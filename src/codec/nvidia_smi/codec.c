@@ -13,8 +13,6 @@
 #include "codec/nvidia_smi/priv.h"
 
 #define S(literal) TC_LIT(literal)
-/* Lines that decide what an input is. */
-#define SNIFF_LINES 2
 
 enum block { BLOCK_NONE, BLOCK_QUERY, BLOCK_ROWS, BLOCK_TABLE, BLOCK_LINKS, BLOCK_LSPCI, BLOCKS };
 
@@ -34,49 +32,44 @@ struct smi {
     struct smi_gpu gpu;
 };
 
-#define L(literal)                     \
-    {                                  \
-        (literal), sizeof(literal) - 1 \
-    }
-
 static const struct tc_slice LITERALS[] = {
-    L("NVSMI LOG"),
-    L("GPU 0000"),
-    L("Remapped Rows"),
-    L("Retired Pages"),
-    L("ECC Errors"),
-    L("Clocks Throttle Reasons"),
-    L("Clocks Event Reasons"),
-    L("GPU Current Temp"),
-    L("GPU UUID:"),
-    L("<nvidia_smi_log"),
-    L("<gpu id=\""),
-    L(" Off |"),
-    L(" On |"),
-    L("| NVIDIA-SMI"),
-    L("device handle for"),
-    L("initialize NVML"),
-    L("NVIDIA-SMI has failed"),
-    L("(UUID: GPU-"),
-    L("all links are inActive"),
-    L("was successfully reset"),
-    L("CPU Affinity"),
-    L("# gpu "),
-    L("#Date "),
-    L("--query-gpu="),
-    L("--query-remapped-rows="),
-    L("used_gpu_memory"),
-    L("temperature.gpu"),
-    L("pci.bus_id"),
-    L("gpu_bus_id"),
-    L("ecc.errors."),
-    L("remapped_rows."),
-    L("clocks_throttle_reasons."),
-    L("clocks_event_reasons."),
-    L("pcie.link."),
-    L("utilization.gpu"),
-    L("power.draw"),
-    L("NVIDIA Corporation"),
+    TC__LITERAL("NVSMI LOG"),
+    TC__LITERAL("GPU 0000"),
+    TC__LITERAL("Remapped Rows"),
+    TC__LITERAL("Retired Pages"),
+    TC__LITERAL("ECC Errors"),
+    TC__LITERAL("Clocks Throttle Reasons"),
+    TC__LITERAL("Clocks Event Reasons"),
+    TC__LITERAL("GPU Current Temp"),
+    TC__LITERAL("GPU UUID:"),
+    TC__LITERAL("<nvidia_smi_log"),
+    TC__LITERAL("<gpu id=\""),
+    TC__LITERAL(" Off |"),
+    TC__LITERAL(" On |"),
+    TC__LITERAL("| NVIDIA-SMI"),
+    TC__LITERAL("device handle for"),
+    TC__LITERAL("initialize NVML"),
+    TC__LITERAL("NVIDIA-SMI has failed"),
+    TC__LITERAL("(UUID: GPU-"),
+    TC__LITERAL("all links are inActive"),
+    TC__LITERAL("was successfully reset"),
+    TC__LITERAL("CPU Affinity"),
+    TC__LITERAL("# gpu "),
+    TC__LITERAL("#Date "),
+    TC__LITERAL("--query-gpu="),
+    TC__LITERAL("--query-remapped-rows="),
+    TC__LITERAL("used_gpu_memory"),
+    TC__LITERAL("temperature.gpu"),
+    TC__LITERAL("pci.bus_id"),
+    TC__LITERAL("gpu_bus_id"),
+    TC__LITERAL("ecc.errors."),
+    TC__LITERAL("remapped_rows."),
+    TC__LITERAL("clocks_throttle_reasons."),
+    TC__LITERAL("clocks_event_reasons."),
+    TC__LITERAL("pcie.link."),
+    TC__LITERAL("utilization.gpu"),
+    TC__LITERAL("power.draw"),
+    TC__LITERAL("NVIDIA Corporation"),
 };
 
 static tc_status leave(struct tc__lines *w, struct smi *st)
@@ -469,34 +462,19 @@ static tc_status end_input(struct tc__lines *w)
     return leave(w, st);
 }
 
-static struct tc__line_reader reader(struct smi *st)
-{
-    st->log_ns = TC_TIME_NONE;
-    return (struct tc__line_reader){.literals = LITERALS,
-                                    .literal_count = TC_COUNT(LITERALS),
-                                    .read = read_line,
-                                    .context = st,
-                                    .end = end_input};
-}
+static const struct tc__line_reader READER = {.literals = LITERALS,
+                                              .literal_count = TC_COUNT(LITERALS),
+                                              .read = read_line,
+                                              .state = &(const struct smi){.log_ns = TC_TIME_NONE},
+                                              .state_bytes = sizeof(struct smi),
+                                              .end = end_input};
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
+static int sniff(struct tc_codec_head head)
 {
-    struct smi st = {0};
-    struct tc__line_reader r = reader(&st);
-    return tc__lines_decode(&r, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    struct smi st = {0};
-    struct tc__line_reader r = reader(&st);
-    (void)at_end;
-    (void)name;
-    if (tc_slice_contains(tc_slice_head(head, 4096), S("<nvidia_smi_log"))) {
+    if (tc_slice_contains(tc_slice_head(head.bytes, 4096), S("<nvidia_smi_log"))) {
         return TC_SNIFF_SURE;
     }
-    return tc__lines_sniff(&r, head, SNIFF_LINES);
+    return tc__lines_sniff(&READER, head.bytes);
 }
 
 const struct tc_codec tc_codec_nvidia_smi = {
@@ -507,5 +485,5 @@ const struct tc_codec tc_codec_nvidia_smi = {
     .example = "| N/A   31C    P0    70W / 400W |      1MiB / 81920MiB |      0%      Default |",
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
 };

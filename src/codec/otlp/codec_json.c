@@ -285,15 +285,13 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     return status;
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
     size_t at = 0;
-    if (!tc__json_has_member(head, tc__json_start(head), SIGNALS, SIGNAL_COUNT, &at)) {
+    if (!tc__json_has_member(head.bytes, tc__json_start(head.bytes), SIGNALS, SIGNAL_COUNT, &at)) {
         return TC_SNIFF_NO;
     }
-    return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
+    return tc__json_byte_is(head.bytes, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
 }
 
 /* The file exporter writes a request per line as they come; a document may hold anything. */

@@ -114,10 +114,9 @@ static bool has_shape(struct tc_slice head, bool at_end)
     return p.at < p.end;
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)name;
-    if (head.len == 0 || !has_shape(head, at_end)) {
+    if (head.bytes.len == 0 || !has_shape(head.bytes, head.at_end)) {
         return TC_SNIFF_NO;
     }
     return TC_SNIFF_LIKELY;

@@ -223,7 +223,7 @@ static tc_status read_kubernetes(struct tc__otlp *o, const struct tc__otlp_recor
 static tc_status read_json_text(struct tc__otlp *o, const struct tc__otlp_record *r)
 {
     struct tc_slice text = tc_slice_trim(r->text);
-    if (tc_codec_event_json.sniff(text, true, TC_EMPTY) == TC_SNIFF_SURE &&
+    if (tc_codec_sniff(&tc_codec_event_json, text, true, TC_EMPTY) == TC_SNIFF_SURE &&
         tc_slice_find_byte(text, '\n') == TC_NPOS) {
         return tc__otlp_event_line(o, r, text);
     }

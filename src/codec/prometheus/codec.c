@@ -293,10 +293,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
  * Lines about metrics and samples behind them are nothing else. Without them, samples with labels
  * are likely ours; "name number" alone is what many a file has.
  */
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)name; /* scrapes are called anything */
-    struct tc__prom_looks l = tc__prom_look(head, at_end);
+    struct tc__prom_looks l = tc__prom_look(head.bytes, head.at_end);
     if (l.metas > 0 && l.bad * 2 <= l.samples) {
         return l.samples > 0 ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
     }

@@ -309,20 +309,12 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 static const struct tc__line_reader READER = {
     .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
+static int sniff(struct tc_codec_head head)
 {
-    return tc__lines_decode(&READER, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    (void)at_end;
-    (void)name;
-    if (tc__lines_is_markup(head) || tc__lines_is_guide(head)) {
+    if (tc__lines_is_markup(head.bytes) || tc__lines_is_guide(head.bytes)) {
         return TC_SNIFF_NO;
     }
-    return tc__lines_count(&READER, head, 1) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
+    return tc__lines_count(&READER, head.bytes, 1) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_slurm = {
@@ -335,6 +327,6 @@ const struct tc_codec tc_codec_slurm = {
     .ordered = false,
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
     .last_time = tc__lines_last_time,
 };

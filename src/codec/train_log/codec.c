@@ -27,17 +27,11 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
     return *out_ours ? tc__lines_deliver(w, line, &ev) : TC_OK;
 }
 
-static struct tc__line_reader reader(void)
-{
-    struct tc__line_reader r = {.read = read_line};
-    r.literals = tc__train_text_literals(&r.literal_count);
-    return r;
-}
-
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
-    struct tc__line_reader r = reader();
+    struct tc__line_reader r = {.read = read_line};
+    r.literals = tc__train_text_literals(&r.literal_count);
     return tc__lines_decode(&r, in, cursor, out, err);
 }
 
@@ -49,20 +43,19 @@ static bool is_known_head(struct tc_slice line)
            tc_slice_contains(head, S(":log_dist] [Rank "));
 }
 
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+static int sniff(struct tc_codec_head head)
 {
-    (void)at_end;
-    (void)name;
-    struct tc_codec_input in = {.bytes = head, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
+    struct tc_codec_input in = {
+        .bytes = head.bytes, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
     struct tc__train_text text;
     struct tc__line line;
     int score = TC_SNIFF_NO;
     size_t at = 0;
     tc__train_text_init(&text);
-    if (tc__lines_is_markup(head)) {
+    if (tc__lines_is_markup(head.bytes)) {
         return TC_SNIFF_NO;
     }
-    for (size_t i = 0; i < SNIFF_LINES && tc__line_cut(head, at, &line.raw, &at); i++) {
+    for (size_t i = 0; i < SNIFF_LINES && tc__line_cut(head.bytes, at, &line.raw, &at); i++) {
         struct tc_event ev;
         struct tc_slice raw = tc_slice_head(line.raw, TC_LINE_MAX);
         unsigned which = 0;

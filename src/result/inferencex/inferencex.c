@@ -10,14 +10,6 @@
 #include "codec/codec.h"
 #include "result/inferencex/priv.h"
 
-static const struct tc_map_style STYLE = {
-    .names = {[TC_STAT_MEAN] = {"mean"},
-              [TC_STAT_P50] = {"median", "p50"},
-              TC_STYLE_P90_P99,
-              [TC_STAT_STD] = {"std"}},
-    .flat = true,
-};
-
 static const struct tc_map_dist DISTS[] = {
     TC_DIST("_ttft", TTFT, "s", NULL, NULL),
     TC_DIST("_tpot", TPOT, "s", TC_NOTE_TPOT, NULL),
@@ -163,7 +155,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     bool agentic = tc_map_has(o, "scenario_type?");
     const struct tc_map_dist *dists = agentic ? AGENTIC : DISTS;
     size_t dist_count = agentic ? TC_COUNT(AGENTIC) : TC_COUNT(DISTS);
-    tc_map_dists(row, point, o, &STYLE, dists, dist_count);
+    tc_map_dists(row, point, o, &tc_style_vllm, dists, dist_count);
     if (tc_map_has(o, TC__INFERENCEX_NESTED)) {
         tc__inferencex_nested(row, point, o);
         TC_TRY(tc_serving_completed(row, "num_requests_successful", common, err));

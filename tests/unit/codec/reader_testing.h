@@ -47,7 +47,7 @@ static inline struct reader_got *reader_decode(const struct tc_codec *codec, con
     struct tc_codec_cursor cursor = {0};
     struct tc_error err;
     while (!cursor.done) {
-        assert_int_equal(codec->decode(&in, &cursor, &out, &err), TC_OK);
+        assert_int_equal(tc_codec_decode(codec, &in, &cursor, &out, &err), TC_OK);
     }
     assert_int_equal(cursor.events, g->count);
     for (size_t i = 0; i < g->count; i++) {
@@ -91,13 +91,13 @@ static inline void reader_cut_anywhere(const struct tc_codec *codec, const char 
 {
     for (size_t length = 0; length <= strlen(text); length += 1 + length / 64) {
         reader_free(reader_decode(codec, text, length));
-        (void)codec->sniff(tc_slice_make(text, length), true, TC_EMPTY);
+        (void)tc_codec_sniff(codec, tc_slice_make(text, length), true, TC_EMPTY);
     }
 }
 
 static inline int reader_sniff(const struct tc_codec *codec, const char *text)
 {
-    return codec->sniff(tc_slice_cstr(text), true, TC_EMPTY);
+    return tc_codec_sniff(codec, tc_slice_cstr(text), true, TC_EMPTY);
 }
 
 #define assert_slice(slice, text) assert_true(tc_slice_eq((slice), tc_slice_cstr(text)))

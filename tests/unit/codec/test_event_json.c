@@ -536,7 +536,8 @@ static void our_files_are_recognised_and_others_are_not(void **state)
         {"\n\n", TC_SNIFF_NO},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int score = tc_codec_event_json.sniff(tc_slice_cstr(cases[i].text), true, TC_EMPTY);
+        int score =
+            tc_codec_sniff(&tc_codec_event_json, tc_slice_cstr(cases[i].text), true, TC_EMPTY);
         if (score != cases[i].score) {
             fail_msg("%s: %d", cases[i].text, score);
         }

@@ -366,7 +366,7 @@ static void every_kind_is_recognised(void **state)
         struct tc_buf b = tc_buf_make(text, sizeof text);
         tc_event_init(&ev, (enum tc_event_kind)kind);
         tc_event_json_write(&b, &ev, NULL);
-        assert_int_equal(tc_codec_event_json.sniff(tc_buf_slice(&b), true, TC_EMPTY),
+        assert_int_equal(tc_codec_sniff(&tc_codec_event_json, tc_buf_slice(&b), true, TC_EMPTY),
                          TC_SNIFF_SURE);
     }
 }
@@ -394,7 +394,7 @@ static void the_example_of_the_page_is_read_and_written_alike(void **state)
     }
     assert_int_equal(taken.count, 4);
     assert_int_equal(taken.unknown_count, 0);
-    assert_int_equal(tc_codec_event_json.sniff(text, true, TC_EMPTY), TC_SNIFF_SURE);
+    assert_int_equal(tc_codec_sniff(&tc_codec_event_json, text, true, TC_EMPTY), TC_SNIFF_SURE);
     static char again[1 << 14];
     struct tc_buf b = tc_buf_make(again, sizeof again);
     for (size_t i = 0; i < taken.count; i++) {

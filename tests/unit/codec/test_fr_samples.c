@@ -63,7 +63,7 @@ static void read_dump(const char *run, int rank)
     char name[64];
     (void)snprintf(name, sizeof name, "%s/_dump_%d", run, rank);
     struct tc_slice bytes = read_sample(name);
-    assert_int_equal(tc_codec_flight_recorder.sniff(bytes, true, tc_slice_cstr("x")),
+    assert_int_equal(tc_codec_sniff(&tc_codec_flight_recorder, bytes, true, tc_slice_cstr("x")),
                      TC_SNIFF_SURE);
     tc_fr_probe_run(&probe, bytes, name);
     if (probe.status != TC_OK) {
@@ -150,8 +150,9 @@ static void log_beside_the_dumps_is_not_a_dump(void **state)
                                         "lock_gil_1st/fault_injection.log"};
     for (size_t i = 0; i < 2; i++) {
         struct tc_slice bytes = read_sample(names[i]);
-        assert_int_equal(tc_codec_flight_recorder.sniff(bytes, true, tc_slice_cstr(names[i])),
-                         TC_SNIFF_NO);
+        assert_int_equal(
+            tc_codec_sniff(&tc_codec_flight_recorder, bytes, true, tc_slice_cstr(names[i])),
+            TC_SNIFF_NO);
     }
 }
 

@@ -211,8 +211,8 @@ static void dumps_are_recognised_and_other_files_are_not(void **state)
         FILE_OF("[{\"entries\":[],\"pg_config\":{}}]", "x", true, TC_SNIFF_NO),
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int score = tc_codec_flight_recorder.sniff(cases[i].head, cases[i].at_end,
-                                                   tc_slice_cstr(cases[i].name));
+        int score = tc_codec_sniff(&tc_codec_flight_recorder, cases[i].head, cases[i].at_end,
+                                   tc_slice_cstr(cases[i].name));
         if (score != cases[i].score) {
             fail_msg("case %zu: %d, not %d", i, score, cases[i].score);
         }
@@ -226,8 +226,8 @@ static void name_alone_claims_only_short_files(void **state)
     memset(text, 'x', sizeof text);
     struct tc_slice name = TC_LIT("_dump_4");
     const struct tc_codec *codec = &tc_codec_flight_recorder;
-    assert_int_equal(codec->sniff(tc_slice_make(text, 200), true, name), TC_SNIFF_LIKELY);
-    assert_int_equal(codec->sniff(tc_slice_make(text, 201), true, name), TC_SNIFF_NO);
+    assert_int_equal(tc_codec_sniff(codec, tc_slice_make(text, 200), true, name), TC_SNIFF_LIKELY);
+    assert_int_equal(tc_codec_sniff(codec, tc_slice_make(text, 201), true, name), TC_SNIFF_NO);
 }
 
 /* Every size of working memory from none to enough: an error each time until it suffices. */

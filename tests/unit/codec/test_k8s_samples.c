@@ -45,7 +45,7 @@ static size_t load(const char *name)
 
 static int sniff_sample(size_t len)
 {
-    return tc_codec_k8s.sniff(tc_slice_make(sample, len), true, TC_EMPTY);
+    return tc_codec_sniff(&tc_codec_k8s, tc_slice_make(sample, len), true, TC_EMPTY);
 }
 
 /* Recognised, read without error, all of it. */

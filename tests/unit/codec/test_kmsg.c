@@ -447,7 +447,7 @@ static void a_full_arena_is_an_error_that_can_be_retried(void **state)
 
 static int sniffed(const char *text)
 {
-    return tc_codec_kmsg.sniff(tc_slice_cstr(text), true, TC_EMPTY);
+    return tc_codec_sniff(&tc_codec_kmsg, tc_slice_cstr(text), true, TC_EMPTY);
 }
 
 static void inputs_are_recognised_by_their_lines(void **state)
@@ -474,8 +474,10 @@ static void inputs_are_recognised_by_their_lines(void **state)
     assert_int_equal(sniffed("HOME=/root\n"), TC_SNIFF_NO);
     assert_int_equal(sniffed("[Feb 25 2025 13:59:45] [INFO] [tid 1803] x\n"), TC_SNIFF_NO);
     /* A last line that the head tears counts only when there is no other. */
-    assert_int_equal(tc_codec_kmsg.sniff(TC_LIT("hello\n[ 1.5] x"), false, TC_EMPTY), TC_SNIFF_NO);
-    assert_int_equal(tc_codec_kmsg.sniff(TC_LIT("[ 1.5] x"), false, TC_EMPTY), TC_SNIFF_LIKELY);
+    assert_int_equal(tc_codec_sniff(&tc_codec_kmsg, TC_LIT("hello\n[ 1.5] x"), false, TC_EMPTY),
+                     TC_SNIFF_NO);
+    assert_int_equal(tc_codec_sniff(&tc_codec_kmsg, TC_LIT("[ 1.5] x"), false, TC_EMPTY),
+                     TC_SNIFF_LIKELY);
 }
 
 int main(void)

@@ -251,11 +251,11 @@ static void pretty_json_is_read(void **state)
         decode_text("{\r\n  \"_TRANSPORT\": \"kernel\",\r\n  \"MESSAGE\": \"" XID "\"\r\n}\r\n")
             ->count,
         1);
-    assert_int_equal(tc_codec_kmsg.sniff(TC_LIT(QUOTED("usb 1-1: up")), true, TC_EMPTY),
+    assert_int_equal(tc_codec_sniff(&tc_codec_kmsg, TC_LIT(QUOTED("usb 1-1: up")), true, TC_EMPTY),
                      TC_SNIFF_SURE);
-    assert_int_equal(
-        tc_codec_kmsg.sniff(TC_LIT("{\n  \"KIND\": 1,\n  \"_A\": []\n}\n"), true, TC_EMPTY),
-        TC_SNIFF_NO);
+    assert_int_equal(tc_codec_sniff(&tc_codec_kmsg, TC_LIT("{\n  \"KIND\": 1,\n  \"_A\": []\n}\n"),
+                                    true, TC_EMPTY),
+                     TC_SNIFF_NO);
 }
 
 static void torn_pretty_json_does_not_reach_into_the_next_record(void **state)

@@ -213,7 +213,7 @@ static void each_sample_gives_its_events_by_kind(void **state)
                          TC_FMT(tc_event_kind_name((enum tc_event_kind)kind)), expected[kind]);
             }
         }
-        assert_int_equal(tc_codec_kmsg.sniff(bytes, true, TC_EMPTY), sample->sniff);
+        assert_int_equal(tc_codec_sniff(&tc_codec_kmsg, bytes, true, TC_EMPTY), sample->sniff);
         /* Of lines with a time since boot we know no date, nor of those without any date above. */
         assert_int_equal(r->cursor.undated, sample->undated);
     }

@@ -13,7 +13,7 @@ static const struct tc_event *one_xid(const char *text)
 
 static int sniff(const char *text)
 {
-    return tc_codec_kmsg.sniff(tc_slice_cstr(text), true, TC_EMPTY);
+    return tc_codec_sniff(&tc_codec_kmsg, tc_slice_cstr(text), true, TC_EMPTY);
 }
 
 static void a_byte_order_mark_hides_no_line(void **state)

@@ -376,8 +376,9 @@ static void it_is_recognised_among_the_others(void **state)
                                                "\"communicators\": [\n\n]}"),
                                         TC_LIT("x")),
                      &tc_codec_ncclras);
-    assert_int_equal(tc_codec_ncclras.sniff(TC_LIT("{\"communicators\": 4}"), true, TC_EMPTY),
-                     TC_SNIFF_NO);
+    assert_int_equal(
+        tc_codec_sniff(&tc_codec_ncclras, TC_LIT("{\"communicators\": 4}"), true, TC_EMPTY),
+        TC_SNIFF_NO);
 }
 
 #define TEXT(status, below)                                                       \

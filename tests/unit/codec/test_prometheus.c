@@ -571,7 +571,7 @@ static void a_full_arena_stops_at_the_line_and_goes_on_from_there(void **state)
 
 static int sniff(const char *text)
 {
-    return tc_codec_prometheus.sniff(tc_slice_cstr(text), true, TC_EMPTY);
+    return tc_codec_sniff(&tc_codec_prometheus, tc_slice_cstr(text), true, TC_EMPTY);
 }
 
 static void scrapes_are_recognised_and_nothing_else(void **state)
@@ -606,7 +606,7 @@ static void scrapes_are_recognised_and_nothing_else(void **state)
     }
     /* A line torn by the end of what was read does not count. */
     struct tc_slice torn = TC_LIT(TEMP " 1\n" TEMP " 2\nDCGM_FI_DEV{gp");
-    assert_int_equal(tc_codec_prometheus.sniff(torn, false, TC_EMPTY), TC_SNIFF_LIKELY);
+    assert_int_equal(tc_codec_sniff(&tc_codec_prometheus, torn, false, TC_EMPTY), TC_SNIFF_LIKELY);
 }
 
 static void a_dump_by_series_is_not_in_order(void **state)

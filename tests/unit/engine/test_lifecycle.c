@@ -78,7 +78,7 @@ static void read_file(struct life *l, const char *path)
     struct tc_codec_cursor cursor = {0};
     struct tc_error err = {0};
     while (!cursor.done) {
-        assert_int_equal(codec->decode(&input, &cursor, &out, &err), TC_OK);
+        assert_int_equal(tc_codec_decode(codec, &input, &cursor, &out, &err), TC_OK);
     }
 }
 
