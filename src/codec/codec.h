@@ -49,7 +49,7 @@ struct tc_codec_input {
 };
 
 #define TC_SCRAPE_INTERVAL (15 * TC_SECOND)
-#define TC_CURSOR_OWN 8
+#define TC_CURSOR_OWN 16
 
 /* Where decoding stands. Zero it before the first call. */
 struct tc_codec_cursor {

@@ -190,7 +190,7 @@ case.fires(
         "slurmstepd: error: *** STEP 812.0 ON gpu-06 CANCELLED AT 2026-03-04T05:07:00 ***\n"
         "srun: error: gpu-06: tasks 0-1: Terminated\n",
     },
-    node="gpu-07", disc="signal", conf="partial",
+    rank=3, node="gpu-07", disc="signal", conf="full",
 )
 case.fires(
     "crash_f11_srun_exit_code_and_traceback",
@@ -200,7 +200,7 @@ case.fires(
         + "srun: error: gpu-09: task 5: Exited with exit code 1\n"
         "srun: launch/slurm: _step_signal: Terminating StepId=813.0\n",
     },
-    node="gpu-09", disc="exception",
+    rank=5, node="gpu-09", disc="exception", conf="full",
 )
 case.fires(
     "crash_f12_mpirun_signal",
@@ -604,5 +604,388 @@ case.silent(
 case.silent(
     "crash_s67_grep_for_errors",
     {"notes.txt": "We looked for RuntimeError and exitcode in the logs and found nothing.\n"},
+    exit=2,
+)
+
+# ---- whose task, process, pod or container it was ------------------------------------------
+
+HEAD = "SLURM_JOB_NODELIST=cn[07-08]\nSLURM_NTASKS_PER_NODE=4\n"
+case.fires(
+    "crash_f40_task_is_the_rank",
+    {
+        "slurm-77.out": HEAD + titan_step(0, 4)
+        + "srun: error: cn08: task 6: Illegal instruction\n"
+        "srun: error: cn07: tasks 0-3: Terminated\nsrun: error: cn08: tasks 4-5,7: Terminated\n",
+    },
+    rank=6, node="cn08", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f41_task_of_a_world_of_that_size",
+    {
+        "slurm-78.out": "SLURM_NTASKS=2\nWORLD_SIZE=2\n"
+        "srun: error: cn08: task 1: Exited with exit code 7\n",
+    },
+    rank=1, node="cn08", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f42_task_is_torchrun",
+    {
+        "slurm-79.out": ranked(13, stack("KeyError: 'shard'"))
+        + agent(5, 1, 5, 4123)
+        + "srun: error: cn08: task 1: Exited with exit code 1\n",
+    },
+    rank=13, disc="exception",
+    why="the task is a launcher: its number is no rank",
+)
+case.fires(
+    "crash_f43_one_task_per_node",
+    {
+        "slurm-80.out": "srun: error: cn08: task 1: Exited with exit code 1\n"
+        "srun: error: cn07: task 0: Terminated\n",
+    },
+    node="cn08", disc="exception", conf="partial",
+)
+case.fires(
+    "crash_f44_task_out_of_memory",
+    {
+        "slurm-81.out": HEAD
+        + "slurmstepd: error: Detected 1 oom_kill event in StepId=81.0. Some of the step tasks "
+        "have been OOM Killed.\nsrun: error: cn07: task 2: Out Of Memory\n"
+        "srun: error: cn08: tasks 4-7: Terminated\n",
+    },
+    rank=2, node="cn07", disc="signal", conf="full", others=("host_oom",),
+)
+case.fires(
+    "crash_f45_pals",
+    {
+        "job.o771": "x1004c2s3b0n0.hsn.cm.polaris.example: rank 9 died from signal 7 and dumped core\n"
+        "x1004c2s3b0n1.hsn.cm.polaris.example: rank 12 died from signal 15\n",
+    },
+    rank=9, node="x1004c2s3b0n0.hsn.cm.polaris.example", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f46_jsrun_and_open_mpi",
+    {
+        "lsf.out": "[a23n11:70112] *** Process received signal ***\n"
+        "[a23n11:70112] Signal: Segmentation fault (11)\n"
+        "[a23n11:70112] Signal code: Address not mapped (1)\n"
+        "ERROR:  One or more process (first noticed rank 17) terminated with signal 11\n",
+    },
+    rank=17, node="a23n11", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f47_sagemaker",
+    {
+        "cloudwatch.log": prefixed(
+            "2026-03-04T05:06:09.120000000Z [1,mpirank:10,algo-2]<stderr>:",
+            stack("TypeError: 'NoneType' object is not subscriptable"))
+        + prefixed(
+            "2026-03-04T05:06:10.220000000Z ",
+            "The first process to do so was:\n\n  Process name: [[40013,1],10]\n"
+            "  Exit code:    1\n"),
+    },
+    rank=10, node="algo-2", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f48_compose",
+    {
+        "compose.log": "ddp-0  | epoch 1 auc 0.71\n"
+        + prefixed("ddp-2  | ", stack("MemoryError: Unable to allocate 61 GiB"))
+        + prefixed("ddp-0  | ", stack("RuntimeError: [pair.cc:534] Connection closed by peer "
+                                      "[172.18.0.4]:31022"))
+        + "ddp-2 exited with code 1\nddp-0 exited with code 1\n",
+    },
+    rank=2, disc="exception", conf="full",
+)
+case.fires(
+    "crash_f49_ucx_and_the_launchers_list",
+    {
+        "run.log": "starting rank=4 local_rank=0 host=ib-11 pid=9100\n"
+        "starting rank=5 local_rank=1 host=ib-11 pid=9101\n"
+        "[ib-11:9101:0:9188] Caught signal 11 (Segmentation fault: address not mapped to object "
+        "at address 0x8)\n==== backtrace (tid:   9188) ====\n"
+        "worker pid 9100 exited: signal 15\n",
+    },
+    rank=5, node="ib-11", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f50_ray_ranks",
+    {
+        "driver.log": "(TorchTrainer pid=71) Started distributed worker processes: \n"
+        "(TorchTrainer pid=71) - (node_id=c0ffee, ip=10.0.8.40, pid=2209) world_rank=0, "
+        "local_rank=0, node_rank=0\n"
+        "(TorchTrainer pid=71) - (node_id=beef01, ip=10.0.8.41, pid=2210) world_rank=1, "
+        "local_rank=0, node_rank=1\n"
+        + prefixed("(RayTrainWorker pid=2210, ip=10.0.8.41) ",
+                   stack("IndexError: index 50304 is out of range")),
+    },
+    rank=1, node="10.0.8.41", disc="exception",
+)
+case.fires(
+    "crash_f51_syslog_of_rfc_5424",
+    {
+        "collected.log": prefixed("<11>1 2026-03-04T05:06:07.100Z cn-31 trainer 811 - - [rank9]: ",
+                                  stack("OSError: [Errno 24] Too many open files"))
+        + prefixed("<11>1 2026-03-04T05:06:09.100Z cn-30 trainer 640 - - [rank1]: ", stack(REMOTE)),
+    },
+    rank=9, node="cn-31", disc="exception",
+)
+
+
+def described(pod, node, env, state, labels=""):
+    return (
+        f"Name:             {pod}\nNamespace:        ml\nNode:             {node}/10.0.0.4\n"
+        f"Labels:           app=x\n{labels}Status:           {{}}\n"
+        "Containers:\n  main:\n    Image:         train:1\n"
+        f"{state}    Limits:\n      nvidia.com/gpu:  1\n    Environment:\n{env}"
+    )
+
+
+ENDED = (
+    "    State:          Terminated\n      Reason:       {}\n      Exit Code:    {}\n"
+    "      Started:      Wed, 04 Mar 2026 05:00:00 +0000\n"
+    "      Finished:     Wed, 04 Mar 2026 05:06:07 +0000\n    Ready:          False\n"
+)
+case.fires(
+    "crash_f52_described_pod_out_of_memory",
+    {
+        "pod.txt": described("mae-worker-4", "k-07", "      WORLD_SIZE:  8\n      RANK:  5\n",
+                             ENDED.format("OOMKilled", 137)).format("Failed"),
+    },
+    rank=5, node="k-07", pod="mae-worker-4", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f53_index_of_an_indexed_job",
+    {
+        "pod.txt": described(
+            "moe-3-x8k2p", "k-08",
+            "      RANK:   (v1:metadata.annotations['batch.kubernetes.io/job-completion-index'])\n",
+            ENDED.format("Error", 139),
+            "Annotations:      batch.kubernetes.io/job-completion-index: 3\n").format("Failed"),
+    },
+    rank=3, node="k-08", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f54_crash_loop_and_its_log",
+    {
+        "describe.txt": described(
+            "clip-worker-0", "k-09", "      WORLD_SIZE:  4\n      RANK:  1\n",
+            "    State:          Waiting\n      Reason:       CrashLoopBackOff\n"
+            + ENDED.format("Error", 1).replace("State", "Last State")).format("Running"),
+        "clip-worker-0.log": stack("ModuleNotFoundError: No module named 'flash_attn'"),
+    },
+    rank=1, node="k-09", pod="clip-worker-0", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f55_rank_and_host_in_json",
+    {
+        "train.jsonl": '{"ts":"2026-03-04T05:06:01Z","host":"cn-5","rank":11,"msg":"step 100 loss 2"}\n'
+        '{"ts":"2026-03-04T05:06:07Z","level":"ERROR","host":"cn-5","rank":11,"msg":"failed",'
+        '"exc_info":"Traceback (most recent call last):\\n  File \\"/app/train.py\\", line 9, in run'
+        '\\n    row = parse(line)\\nUnicodeError: not a \\"record\\""}\n',
+    },
+    rank=11, node="cn-5", disc="exception",
+)
+case.fires(
+    "crash_f56_first_line_names_the_host",
+    {
+        "rank9.log": "[init] hostname: lab-7 world_size: 16\n" + stack("EOFError: Ran out of input"),
+        "rank0.log": "[init] hostname: lab-3 world_size: 16\n" + stack(REMOTE),
+    },
+    rank=9, node="lab-7", disc="exception",
+)
+case.fires(
+    "crash_f57_job_of_one_node",
+    {
+        "slurm-82.out": "SLURM_JOB_NODELIST=cn44\n" + titan_step(0, 4)
+        + "/var/spool/slurmd/job82/slurm_script: line 21: 40112 Segmentation fault      (core "
+        "dumped) python train.py\n",
+    },
+    node="cn44", disc="signal",
+)
+case.fires(
+    "crash_f58_watchdog_of_the_rank",
+    {
+        "t.log": "[rank19]:[E304 05:06:07.000000142 ProcessGroupNCCL.cpp:1895] [PG ID 2 PG GUID "
+        "5(TP) Rank 3] Process group watchdog thread terminated with exception: CUDA error: "
+        "misaligned address\nterminate called after throwing an instance of "
+        "'c10::DistBackendError'\nsrun: error: cn-3: task 19: Aborted (core dumped)\n"
+        "srun: error: cn-3: tasks 16-18: Terminated\n",
+    },
+    rank=19, node="cn-3", disc="cuda_error", conf="full",
+)
+case.fires(
+    "crash_f59_peers_name_the_task",
+    {
+        "pdsh.out": prefixed("tf-3: ", stack("ValueError: Shapes (8, 10) and (8, 12) are "
+                                             "incompatible", "train_keras.py"))
+        + "tf-0: tensorflow.python.framework.errors_impl.UnavailableError: Graph execution error: "
+        "Collective ops is aborted by: Task /job:worker/replica:0/task:3 died\n",
+    },
+    rank=3, node="tf-3", disc="exception",
+)
+case.fires(
+    "crash_f60_nccl_says_where_ranks_run",
+    {
+        "out.log": "".join(
+            f"cn-{2 + r // 2}:{700 + r}:{800 + r} [{r % 2}] NCCL INFO comm 0x55d0c{r} rank {r} nranks 4 "
+            f"cudaDev {r % 2} nvmlDev {r % 2} busId {r}1000 commId 0x6cb - Init START\n"
+            for r in range(4))
+        + ranked(3, stack("AssertionError: bad batch")) + ranked(0, stack(REMOTE)),
+    },
+    rank=3, node="cn-3", disc="exception",
+)
+case.fires(
+    "crash_f61_node_of_a_restarted_rank",
+    {
+        "elastic.log": ranked(6, stack("EOFError: truncated")) + agent(1, 1, 6, 90)
+        + ranked(6, stack("EOFError: truncated"))
+        + torchrun(block(0, 60, "cn-9", 6, 6, 1, 98)),
+    },
+    rank=6, node="cn-9", disc="exception",
+)
+case.fires(
+    "crash_f62_rank_on_host",
+    {
+        "t.log": "Rank 9 on host cn-17 ready\nRank 1 on host cn-16 ready\n"
+        + ranked(9, stack("OverflowError: int too large")) + ranked(1, stack(REMOTE)),
+    },
+    rank=9, node="cn-17", disc="exception",
+)
+
+case.fires(
+    "crash_f64_two_logs_of_one_job",
+    {
+        "node0.log": ranked(3, stack(REMOTE)) + torchrun(block(0, 7, "tr-0", 3, 3, 1, 4123)),
+        "node1.log": ranked(12, stack("AssertionError: (2048, 2047)"))
+        + torchrun(block(0, 5, "tr-1", 12, 4, 1, 512)),
+    },
+    rank=12, node="tr-1", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f65_nccl_warned_on_its_node",
+    {
+        "t.log": "ib-3:2211:2300 [1] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed "
+        "with error Invalid argument\n"
+        + ranked(9, stack("torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:"
+                          "3384, unhandled system error, NCCL version 2.21.5"))
+        + ranked(0, stack(REMOTE)),
+    },
+    rank=9, node="ib-3", disc="nccl_error",
+)
+case.fires(
+    "crash_f66_open_mpi_bindings",
+    {
+        "mpi.log": "[cn-7:4110] MCW rank 22 bound to socket 0[core 0[hwt 0]]: [B/./.]\n"
+        "[cn-8:4122] MCW rank 23 bound to socket 0[core 0[hwt 0]]: [B/./.]\n"
+        "MPI_ABORT was invoked on rank 23 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n",
+    },
+    rank=23, node="cn-8", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f67_tasks_that_jax_misses",
+    {
+        "pdsh.out": prefixed("w-2: ", stack("ValueError: record 88 has no inputs", "train_jax.py"))
+        + "w-0: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n"
+        "w-0: /job:jax_worker/replica:0/task:2\n",
+    },
+    rank=2, node="w-2", disc="exception",
+)
+case.fires(
+    "crash_f68_ray_kills_for_memory",
+    {
+        "driver.log": "(TrainController pid=71) - (ip=10.9.1.8, pid=2210) world_rank=2, "
+        "local_rank=0, node_rank=1\n"
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"
+        "Memory on the node (IP: 10.9.1.8, ID: ab) where the task (actor ID: cd, "
+        "name=RayTrainWorker.__init__, pid=2210, memory used=200GB) was running was 505GB / 512GB "
+        "(0.98), which exceeds the memory usage threshold of 0.95.\n",
+    },
+    rank=2, node="10.9.1.8", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f69_log_named_by_role",
+    {
+        "describe.txt": described(
+            "vit-worker-0", "k-09", "      RANK:  1\n", ENDED.format("Error", 1)).format("Failed"),
+        "worker-0.log": stack("ImportError: libcudnn.so.9: cannot open shared object file"),
+    },
+    rank=1, node="k-09", pod="vit-worker-0", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f70_rank_in_the_head_of_the_log",
+    {
+        "a.log": "RANK=5 WORLD_SIZE=8 LOCAL_RANK=5\n" + stack("KeyError: 'x'"),
+    },
+    rank=5, disc="exception",
+)
+case.fires(
+    "crash_f71_rank_0_speaks_for_all",
+    {
+        "a.log": "RANK=0 WORLD_SIZE=8\n" + stack("KeyError: 'x'"),
+    },
+    rank=[], disc="exception", why="rank 0 greets in the log of all; the stack is anybody's",
+)
+case.fires(
+    "crash_f72_mapping_of_deepspeed",
+    {
+        "ds.log": "[INFO] [launch.py:162:main] global_rank_mapping=defaultdict(<class 'list'>, "
+        "{'w-0': [0, 1], 'w-1': [2, 3]})\n" + ranked(3, stack("KeyError: 'x'"))
+        + ranked(0, stack(REMOTE)),
+    },
+    rank=3, node="w-1", disc="exception",
+)
+# ---- not of this job -----------------------------------------------------------------------
+
+case.silent(
+    "crash_s70_captured_by_tests_that_passed",
+    {
+        "ci.txt": "=========== test session starts ===========\ncollected 2 items\n\n"
+        "tests/test_launch.py ..      [100%]\n----------- Captured stderr call -----------\n"
+        + torchrun(block(0, 2, "localhost", 1, 1, 1, 733))
+        + "=========== 2 passed in 4.12s ===========\n",
+    },
+)
+case.silent(
+    "crash_s71_runbook",
+    {
+        "oncall.md": "# Troubleshooting a training job\n\n```\nsrun: error: cn-4: task 3: "
+        "Segmentation fault (core dumped)\nsrun: error: <node>: task N: Bus error\n```\n",
+        "train.log": TRAINED,
+    },
+)
+case.silent(
+    "crash_s72_placeholders",
+    {
+        "notes.txt": "Look for `srun: error: <node>: task N: Segmentation fault`.\n",
+        "train.log": TRAINED,
+    },
+)
+case.silent(
+    "crash_s73_mail_quotes_the_past",
+    {
+        "mail.txt": "From: ana\nSubject: Re: crashed job\n\nTwo weeks back, and again last month, "
+        "we had\n\n> [rank4]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n"
+        "> srun: error: cn-4: task 4: Exited with exit code 1\n\nThe board was replaced and the "
+        "job is fine now.\n",
+        "train.log": TRAINED,
+    },
+)
+case.fires(
+    "crash_f63_mail_quotes_the_crash",
+    {
+        "mail.txt": "From: ana\nSubject: my job crashed\n\nIt ended with\n\n"
+        "> srun: error: cn-4: task 4: Bus error (core dumped)\n\nWhat can I do?\n",
+    },
+    node="cn-4", disc="signal",
+)
+case.silent(
+    "crash_s74_exception_that_a_test_expects",
+    {
+        "doctest.txt": "Trying:\n    launch(fail_rank=3)\nExpecting:\n    Traceback (most recent call "
+        "last):\n        ...\n    WorkerLost: rank 3 exited with code 1\nok\n"
+        "1 items passed all tests.\n",
+        "train.log": TRAINED,
+    },
     exit=2,
 )

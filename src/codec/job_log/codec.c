@@ -18,7 +18,27 @@
 /* Places of a line that are looked at. */
 #define HITS_MAX 16
 
-enum rule { EXIT, FIRST, AGENT, TABLE, FRAME, TERMINATE, SHELL, STOPPED, CUDA, ERRNO, RAY_OOM };
+enum rule {
+    EXIT,
+    FIRST,
+    LINE,    /* as EXIT, of the whole line */
+    CRASHED, /* the same, and the process itself says so */
+    KILLED,  /* as EXIT, by SIGKILL */
+    AGENT,
+    TABLE,
+    FRAME,
+    TERMINATE,
+    WATCHDOG,
+    PEER,
+    SHELL,
+    REPLICA,
+    PLACE,
+    MAPPING,
+    STOPPED,
+    CUDA,
+    ERRNO,
+    RAY_OOM
+};
 
 #define HYDRA                                                                                  \
     "<*KILLED BY SIGNAL: {4%d}|*EXIT STRING: *(signal {4%d})|*EXIT STATUS: {3%f}|*EXIT CODE: " \
@@ -27,57 +47,80 @@ enum rule { EXIT, FIRST, AGENT, TABLE, FRAME, TERMINATE, SHELL, STOPPED, CUDA, E
 /*
  * Each wording by a part of it that is rare, and what follows that part. For EXIT and FIRST, where
  * the launcher says that this process failed before the others, the slots are those of launch.c,
- * and the number is how many lines below it may run on to; for CUDA the text is the name of the
- * fault.
+ * and the number is how many lines below it may run on to; for LINE and CRASHED they are those of
+ * the whole line; for CUDA the text is the name of the fault.
  */
-#define RULES(X)                                                                             \
-    X("failed (exitcode: ", AGENT, 0, "")                                                    \
-    X("exitcode ", TABLE, 0, "")                                                             \
-    X(", line ", FRAME, 0, "")                                                               \
-    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                  \
-    X(": line ", SHELL, 0, "")                                                               \
-    /* DeepSpeed, Horovod */                                                                 \
-    X("exits with return code = ", FIRST, 0, "{3%f}")                                        \
-    X("Process name: ", FIRST, 2,                                                            \
-      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")        \
-    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                              \
-    /* Lightning, Composer */                                                                \
-    X("[rank: ", FIRST, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}") \
-    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                   \
-    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                      \
-    X("process rank ", FIRST, 2,                                                             \
-      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                 \
-    X("MPI_ABORT was invoked ", FIRST, 2,                                                    \
-      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                        \
-    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                            \
-    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                       \
-    /* Ray */                                                                                \
-    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")         \
-    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                    \
-    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                 \
-    /* Somebody ended the job: torchrun, Lightning */                                        \
-    X(" death signal, shutting down workers", STOPPED, 0, "")                                \
-    X("Received SIGTERM: ", STOPPED, 0, "")                                                  \
-    /* CUDA: cudaGetErrorString() and the names of the errors */                             \
-    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                            \
-    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                     \
-    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                  \
-    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                  \
-    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")             \
-    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")           \
-    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")         \
-    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                          \
-    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")             \
-    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                                \
-    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")      \
-    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")           \
-    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                       \
-    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                         \
-    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                  \
-    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                         \
-    /* Python; Rust and what is written in it */                                             \
-    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                    \
-    X("(os error ", ERRNO, 0, "{0%d})")                                                      \
+#define RULES(X)                                                                              \
+    X("failed (exitcode: ", AGENT, 0, "")                                                     \
+    X("exitcode ", TABLE, 0, "")                                                              \
+    X(", line ", FRAME, 0, "")                                                                \
+    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                   \
+    X(": line ", SHELL, 0, "")                                                                \
+    X("thread terminated with exception: ", WATCHDOG, 0, "")                                  \
+    X("/task:", PEER, 0, "")                                                                  \
+    X("local_rank", PLACE, 0, "")                                                             \
+    X(" on host ", PLACE, 0, "")                                                              \
+    X(" on node ", PLACE, 0, "")                                                              \
+    X("MCW rank ", PLACE, 0, "")                                                              \
+    X("reported by process [", PLACE, 0, "")                                                  \
+    X("MPI startup(): ", PLACE, 0, "")                                                        \
+    X("global_rank_mapping=", MAPPING, 0, "")                                                 \
+    X("Memory on the node (IP: ", KILLED, 0, "{2%w}*pid={1%d}")                               \
+    /* docker compose */                                                                      \
+    X("exited with code ", REPLICA, 0, "{3%d}$")                                              \
+    /* PALS, ALPS, jsrun, and programs that start others */                                   \
+    X(" died from signal ", LINE, 0, "<*rank|*Rank> {0%d} died from signal {4%d}")            \
+    X("PE RANK ", EXIT, 0, "{0%d} exit signal {5*}")                                          \
+    X("(first noticed rank ", FIRST, 0, "{0%d}) terminated with <signal {4%d}|* {3%d}>")      \
+    X(" exited", LINE, 0,                                                                     \
+      "<*rank {0%d}|*Rank {0%d}|*pid {1%d}|*PID {1%d}><)|> exited<:|> <with |on |by |><exit " \
+      "|><signal {4%d}|code {3%f}|status {3%f}>")                                             \
+    /* What processes write while they die: UCX, Open MPI, Python's faulthandler */           \
+    X("] Caught signal ", CRASHED, 0, "[{2%n}:{1%d}:%d:%d] Caught signal {4%d}")              \
+    X("] Signal: ", CRASHED, 0, "[{2%n}:{1%d}] Signal: *({4%d})")                             \
+    X("Fatal Python error: ", CRASHED, 0, "*Fatal Python error: {5*}")                        \
+    /* DeepSpeed, Horovod */                                                                  \
+    X("exits with return code = ", FIRST, 0, "{3%f}")                                         \
+    X("Process name: ", FIRST, 2,                                                             \
+      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")         \
+    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                               \
+    /* Lightning, Composer */                                                                 \
+    X("[rank: ", FIRST, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}")  \
+    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                    \
+    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                       \
+    X("process rank ", FIRST, 2,                                                              \
+      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                  \
+    X("MPI_ABORT was invoked ", FIRST, 2,                                                     \
+      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                         \
+    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                             \
+    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                        \
+    /* Ray */                                                                                 \
+    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")          \
+    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                     \
+    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                  \
+    /* Somebody ended the job: torchrun, Lightning */                                         \
+    X(" death signal, shutting down workers", STOPPED, 0, "")                                 \
+    X("Received SIGTERM: ", STOPPED, 0, "")                                                   \
+    /* CUDA: cudaGetErrorString() and the names of the errors */                              \
+    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                             \
+    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                      \
+    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                   \
+    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                   \
+    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")              \
+    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")            \
+    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")          \
+    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                           \
+    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")              \
+    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                                 \
+    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")       \
+    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")            \
+    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                        \
+    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                          \
+    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                   \
+    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                          \
+    /* Python; Rust and what is written in it */                                              \
+    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                     \
+    X("(os error ", ERRNO, 0, "{0%d})")                                                       \
     X("Os { code: ", ERRNO, 0, "{0%d}, {5*}")
 
 #define RULE_LITERAL(text, rule, lines, says) {(text), sizeof(text) - 1},
@@ -207,10 +250,25 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
     struct tc_slice after = tc_slice_from(line->text, at + LITERALS[which].len);
     switch (row->rule) {
     case EXIT:
-    case FIRST: {
-        struct tc__job_report report = {row->says, row->lines, row->rule == FIRST};
-        return tc__job_read_exit(w, line, after, &report, out_ours);
+    case FIRST:
+    case LINE:
+    case CRASHED:
+    case KILLED: {
+        bool whole = row->rule == LINE || row->rule == CRASHED;
+        struct tc__job_report report = {row->says, row->lines, row->rule == FIRST,
+                                        row->rule == CRASHED, row->rule == KILLED ? 9 : 0};
+        return tc__job_read_exit(w, line, whole ? line->text : after, &report, out_ours);
     }
+    case WATCHDOG:
+        return tc__job_read_watchdog(w, line, after, out_ours);
+    case PEER:
+        return tc__job_read_peer(w, line, out_ours);
+    case REPLICA:
+        return tc__job_read_replica(w, line, out_ours);
+    case PLACE:
+        return tc__job_read_place(w, line, out_ours);
+    case MAPPING:
+        return tc__job_read_mapping(w, line, after, out_ours);
     case AGENT:
         return tc__job_read_agent(w, line, after, out_ours);
     case TABLE:
@@ -238,6 +296,16 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 {
     bool done[RAY_OOM + 1] = {false};
     size_t from = 0;
+    if (tc__line_is_past(w, line) || tc__job_is_tested(w, line)) {
+        *out_ours = true;
+        return TC_OK;
+    }
+    if (line->raw.len > line->text.len) {
+        TC_TRY(tc__job_read_json_stack(w, line, out_ours));
+        if (*out_ours) {
+            return TC_OK;
+        }
+    }
     for (int i = 0; i < HITS_MAX; i++) {
         unsigned which = 0;
         size_t at = tc_scan_next(&w->scan, line->text, from, &which);
@@ -259,11 +327,15 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 }
 
 static const struct tc__line_reader READER = {
-    .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
+    .literals = LITERALS,
+    .literal_count = TC_COUNT(LITERALS),
+    .read = read_line,
+    .of_processes = true,
+};
 
 static int sniff(struct tc_codec_head head)
 {
-    if (tc__lines_is_markup(head.bytes)) {
+    if (tc__lines_is_markup(head.bytes) || tc__lines_is_guide(head.bytes)) {
         return TC_SNIFF_NO;
     }
     if (tc__lines_count(&READER, head.bytes, 1) > 0) {
@@ -277,7 +349,7 @@ const struct tc_codec tc_codec_job_log = {
     .summary = "how a job died: reports of launchers, stacks, errors of CUDA and of storage",
     .known_by = "wordings of torchrun, DeepSpeed, mpirun, Ray and Lightning, Python's stacks, "
                 "texts of CUDA's errors, [Errno N]",
-    .gives = "rank_exit, driver_fault, storage_error, oom_kill",
+    .gives = "rank_exit, rank_place, driver_fault, storage_error, oom_kill",
     .example = "failed (exitcode: -9) local_rank: 3 (pid: 4021) of binary: /usr/bin/python3",
     .ordered = true,
     .picks_lines = true,

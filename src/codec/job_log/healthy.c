@@ -11,6 +11,8 @@
 #define LINES_MAX 200
 /* One line in so many is enough: programs print much of their own. */
 #define SHARE 8
+/* Lines that may be the summary of a test session. */
+#define SUMMARIES_MAX 4096
 
 /* What frameworks and launchers write when they start, go on and end. */
 static const char *const FORMS[] = {
@@ -74,4 +76,50 @@ bool tc__job_is_healthy_log(struct tc_slice head)
         lines += text.len > 0;
     }
     return known > 0 && known * SHARE >= lines;
+}
+
+/* The first session, if it passed: its first byte, and *out_end behind it; TC_NPOS. */
+static size_t find_session(struct tc_slice bytes, size_t *out_end)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    size_t from = tc_slice_find(bytes, S("= test session starts ="));
+    if (from == TC_NPOS) {
+        return TC_NPOS;
+    }
+    size_t end = from;
+    for (unsigned i = 0; i < SUMMARIES_MAX; i++) {
+        size_t passed = tc_slice_find(tc_slice_from(bytes, end), S(" passed"));
+        if (passed == TC_NPOS) {
+            return TC_NPOS;
+        }
+        end += passed + 1;
+        /* "===== 12 passed, 1 warning in 3.21s =====" */
+        struct tc_slice rest = tc_slice_from(bytes, end);
+        struct tc_slice line = tc_slice_head(rest, tc_slice_find_byte(rest, '\n'));
+        if (tc__text_match(line, "passed* in %f<s|>", got)) {
+            struct tc_slice before = tc_slice_head(bytes, end);
+            size_t start = tc_slice_find_last(before, S("\n"));
+            before = tc_slice_from(before, start == TC_NPOS ? 0 : start);
+            *out_end = end;
+            return tc_slice_contains(before, S(" failed")) || tc_slice_contains(line, S(" error"))
+                       ? TC_NPOS
+                       : from;
+        }
+    }
+    return TC_NPOS;
+}
+
+bool tc__job_is_tested(struct tc__lines *w, const struct tc__line *line)
+{
+    uint64_t *own = w->cursor->own;
+    size_t at = (size_t)(line->raw.ptr - w->in->bytes.ptr);
+    if (own[JOB_OWN_TEST_SEEN] == 0) {
+        size_t end = 0;
+        size_t from = find_session(w->in->bytes, &end);
+        own[JOB_OWN_TEST_FROM] = from == TC_NPOS ? 0 : from + 1;
+        own[JOB_OWN_TEST_TO] = end;
+        own[JOB_OWN_TEST_SEEN] = 1;
+    }
+    return own[JOB_OWN_TEST_FROM] > 0 && at + 1 >= own[JOB_OWN_TEST_FROM] &&
+           at < own[JOB_OWN_TEST_TO];
 }

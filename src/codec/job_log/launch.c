@@ -29,15 +29,17 @@
 #define TABLE_WITHIN ((size_t)32 << 10)
 /* A report that runs on to the next lines is read up to here. */
 #define JOINED_MAX 2048
+/* Where a log of a job speaks of its ranks. */
+#define RANKS_WITHIN ((size_t)16 << 10)
 #define PID_MAX UINT64_C(4294967295)
 
-static int32_t rank_of(struct tc_slice digits)
+int32_t tc__job_rank(struct tc_slice digits)
 {
     uint64_t rank = 0;
     return tc_slice_u64(digits, &rank) > 0 && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
 }
 
-static int64_t pid_of(struct tc_slice digits)
+int64_t tc__job_pid(struct tc_slice digits)
 {
     uint64_t pid = 0;
     return tc_slice_u64(digits, &pid) > 0 && pid > 0 && pid <= PID_MAX ? (int64_t)pid : -1;
@@ -75,10 +77,35 @@ static void put_launcher(struct tc_event *ev, const struct tc__line *line, bool 
 {
     struct tc_slice got[TC__TEXT_SLOTS];
     int32_t local =
-        tc__text_match(line->text, "*local_rank<=|: >{0%d}", got) ? rank_of(got[0]) : -1;
+        tc__text_match(line->text, "*local_rank<=|: >{0%d}", got) ? tc__job_rank(got[0]) : -1;
     ev->exit.told_by = S("launcher");
     ev->exit.role = first ? S("first") : TC_EMPTY;
     ev->exit.local_rank = ev->exit.local_rank >= 0 ? ev->exit.local_rank : local;
+}
+
+/* "rank 3", or "local rank 3". */
+static void put_rank(struct tc_event *ev, const struct tc__line *line, struct tc_slice digits)
+{
+    bool here = digits.len > 0 && digits.ptr >= line->text.ptr &&
+                digits.ptr < line->text.ptr + line->text.len;
+    size_t at = here ? (size_t)(digits.ptr - line->text.ptr) : 0;
+    struct tc_slice before = tc_slice_trim(tc_slice_head(line->text, at));
+    if (here && (tc_slice_ends(before, S("local rank")) || tc_slice_ends(before, S("local_rank")) ||
+                 tc_slice_ends(before, S("Local rank")))) {
+        ev->exit.local_rank = tc__job_rank(digits);
+    } else {
+        ev->scope.rank = tc__job_rank(digits);
+    }
+}
+
+static bool speaks_of_ranks(struct tc__lines *w)
+{
+    uint64_t *known = &w->cursor->own[JOB_OWN_RANKS];
+    if (*known == 0) {
+        struct tc_slice head = tc_slice_head(w->in->bytes, RANKS_WITHIN);
+        *known = tc_slice_find_nocase(head, S("rank")) == TC_NPOS ? 1 : 2;
+    }
+    return *known == 2;
 }
 
 tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, struct tc_slice after,
@@ -92,19 +119,33 @@ tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, st
     if (!tc__text_match(text, report->says, got)) {
         return TC_OK;
     }
+    /* What an exception says of others is told by its stack, and servers have processes, too. */
+    bool whole = text.ptr == line->text.ptr && !report->own;
+    if (whole && (tc__job_is_raised(w, line) || (got[SLOT_RANK].len == 0 && !speaks_of_ranks(w)))) {
+        return TC_OK;
+    }
     tc_event_init(&ev, TC_EVENT_RANK_EXIT);
     *out_ours = true;
+    ev.exit.signal = report->signal;
     if (got[SLOT_CODE].len > 0 && !tc__exit_status(got[SLOT_CODE], &ev.exit)) {
         return TC_OK;
     }
     if (tc_slice_u64(got[SLOT_SIGNAL], &signal) > 0 && signal > 0 && signal <= 64) {
         ev.exit.signal = (int64_t)signal;
     }
+    if (got[SLOT_REST].len > 0) {
+        ev.exit.signal = tc__signal_of(got[SLOT_REST]);
+        *out_ours = ev.exit.signal > 0;
+        if (ev.exit.signal == 0) {
+            return TC_OK;
+        }
+    }
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
     (void)tc__job_exception(line->text, &ev.exit.error);
     put_launcher(&ev, line, report->first);
-    ev.scope.rank = rank_of(got[SLOT_RANK]);
-    ev.scope.pid = pid_of(got[SLOT_PID]);
+    ev.exit.told_by = report->own ? S("process") : ev.exit.told_by;
+    put_rank(&ev, line, got[SLOT_RANK]);
+    ev.scope.pid = tc__job_pid(got[SLOT_PID]);
     struct tc_slice node = name_of(got[SLOT_NODE]);
     if (node.len > 0 && w->out->arena != NULL) {
         ev.scope.node = tc_arena_copy(w->out->arena, node);
@@ -148,8 +189,8 @@ static void read_block_above(struct tc__lines *w, const struct tc__line *line, s
             return;
         }
         if (tc__text_match(at.text, "rank%s:%s{0%d}<%s(local_rank: {1%d})|>", got)) {
-            ev->scope.rank = rank_of(got[0]);
-            ev->exit.local_rank = rank_of(got[1]);
+            ev->scope.rank = tc__job_rank(got[0]);
+            ev->exit.local_rank = tc__job_rank(got[1]);
         } else if (tc__text_match(at.text, "host%s:%s{0%n}", got)) {
             ev->scope.node = name_of(got[0]);
         } else if (tc__text_match(at.text, "time%s:%s{0*}", got)) {
@@ -191,7 +232,7 @@ tc_status tc__job_read_table(struct tc__lines *w, const struct tc__line *line,
         return TC_OK;
     }
     *out_ours = true;
-    ev.scope.pid = pid_of(got[SLOT_PID]);
+    ev.scope.pid = tc__job_pid(got[SLOT_PID]);
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
     ev.exit.told_by = S("launcher");
     read_block_above(w, line, &ev);
@@ -221,46 +262,4 @@ tc_status tc__job_read_agent(struct tc__lines *w, const struct tc__line *line,
     }
     struct tc__job_report report = {.says = says, .first = true};
     return tc__job_read_exit(w, line, after, &report, out_ours);
-}
-
-tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *line,
-                                 struct tc_slice after, bool *out_ours)
-{
-    struct tc_slice got[TC__TEXT_SLOTS];
-    struct tc_event ev;
-    struct tc__line below;
-    if (!tc__text_match(after, "{0*}'", got)) {
-        return TC_OK;
-    }
-    *out_ours = true;
-    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
-    ev.exit.error = tc_slice_head(got[0], TC_SCOPE_TEXT_MAX);
-    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
-    ev.exit.signal = 6;
-    ev.exit.told_by = S("process");
-    if (tc__job_below(w, line, &below) && tc__text_match(below.text, "what():%s{0*}", got)) {
-        ev.exit.message = tc_slice_head(got[0], JOB_MESSAGE_MAX);
-    }
-    return tc__lines_deliver(w, line, &ev);
-}
-
-tc_status tc__job_read_shell(struct tc__lines *w, const struct tc__line *line,
-                             struct tc_slice after, bool *out_ours)
-{
-    struct tc_slice got[TC__TEXT_SLOTS];
-    struct tc_event ev;
-    if (!tc__text_match(after, "%d:%s{1%d}%s{5*}", got)) {
-        return TC_OK;
-    }
-    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
-    ev.exit.signal = tc__signal_of(got[SLOT_REST]);
-    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
-    ev.exit.told_by = S("shell");
-    ev.scope.pid = pid_of(got[SLOT_PID]);
-    /* Whoever ended it by SIGTERM or SIGINT wanted to. */
-    if (ev.exit.signal == 0 || ev.exit.signal == 15 || ev.exit.signal == 2) {
-        return TC_OK;
-    }
-    *out_ours = true;
-    return tc__lines_deliver(w, line, &ev);
 }

@@ -22,6 +22,8 @@
 /* Lines between a frame and the exception, of the same program and of all. */
 #define BETWEEN_MAX 14
 #define BELOW_MAX 256
+/* Lines between an exception whose name is not known for one and its stack. */
+#define RAISED_WITHIN 3
 /* Lines of a message, behind which the next stack of a chain may follow. */
 #define MESSAGE_LINES 12
 /* Frames and their lines above the last one. */
@@ -38,18 +40,18 @@
 unsigned tc__job_look(const struct tc__lines *w, unsigned wanted)
 {
     uint64_t allowed = LOOK_FREE + w->cursor->offset / LOOK_BYTES;
-    return w->cursor->own[0] > allowed && wanted > LOOK_LEAST ? LOOK_LEAST : wanted;
+    return w->cursor->own[JOB_OWN_LOOKS] > allowed && wanted > LOOK_LEAST ? LOOK_LEAST : wanted;
 }
 
 bool tc__job_below(struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
 {
-    w->cursor->own[0]++;
+    w->cursor->own[JOB_OWN_LOOKS]++;
     return tc__line_below(w, line, out);
 }
 
 bool tc__job_above(struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
 {
-    w->cursor->own[0]++;
+    w->cursor->own[JOB_OWN_LOOKS]++;
     return tc__line_above(w, line, out);
 }
 
@@ -99,6 +101,33 @@ static bool is_frame(struct tc_slice text)
 static bool is_head(struct tc_slice text)
 {
     return tc_slice_contains(text, S("Traceback (most recent call last)"));
+}
+
+bool tc__job_is_raised(struct tc__lines *w, const struct tc__line *line)
+{
+    struct tc__line at = *line;
+    struct tc_slice name;
+    size_t len = 0;
+    if (tc__job_exception(line->text, &name)) {
+        return true;
+    }
+    while (len < line->text.len && is_identifier(line->text.ptr[len])) {
+        len++;
+    }
+    if (len == 0 || !tc_slice_starts(tc_slice_from(line->text, len), S(": "))) {
+        return false;
+    }
+    for (unsigned i = 0; i < RAISED_WITHIN; i++) {
+        struct tc__line above;
+        if (!tc__job_above(w, &at, &above)) {
+            return false;
+        }
+        at = above;
+        if (is_head(at.text) || is_frame(at.text)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether another stack follows that was raised because of this one, or while handling it. */
@@ -270,6 +299,9 @@ static void read_above_head(struct tc__lines *w, const struct tc__line *head, st
         if (tc__text_match(at.text, "-- Process {0%d} terminated with the following error", got)) {
             io->local_rank = rank_of(got[0]);
         }
+        if (tc__text_match(at.text, "[Rank {0%d} Error Snippet]", got)) {
+            io->rank = rank_of(got[0]);
+        }
         if (at.text.len > 0) {
             return;
         }
@@ -414,5 +446,57 @@ tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, b
     if (ev.exit.role.len == 0) {
         ev.exit.role = origin.of_thread ? S("caught") : role_of(w, &last, trains);
     }
+    int32_t rank = origin.rank >= 0 ? origin.rank : line->scope.rank;
+    if (rank >= 0 && line->scope.node.len == 0 && tc_slice_contains(last.text, S("NCCL error"))) {
+        ev.scope.node = tc__job_warned_host(w, line, rank);
+    }
     return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), &last, &ev);
+}
+
+/* The last line of a string of JSON that is an exception; the string ends at its quote. */
+static struct tc_slice last_exception(struct tc_slice text, struct tc_slice *out_class)
+{
+    struct tc_slice found = TC_EMPTY;
+    size_t start = 0;
+    for (size_t i = 0; i <= text.len; i++) {
+        bool ends = i == text.len || text.ptr[i] == '"';
+        bool escape = !ends && text.ptr[i] == '\\' && i + 1 < text.len;
+        if (ends || (escape && text.ptr[i + 1] == 'n')) {
+            struct tc_slice piece = tc_slice_make(text.ptr + start, i - start);
+            found = tc__job_exception(piece, out_class) ? piece : found;
+            start = i + 2;
+        }
+        if (ends) {
+            break;
+        }
+        i += escape;
+    }
+    return found;
+}
+
+tc_status tc__job_read_json_stack(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
+{
+    size_t at = tc_slice_find(line->raw, S("Traceback (most recent call last):\\n"));
+    struct tc_slice name = TC_EMPTY;
+    struct tc_event ev;
+    bool stopped = false;
+    if (at == TC_NPOS || !tc_slice_contains(tc_slice_head(line->raw, at), S("{"))) {
+        return TC_OK;
+    }
+    struct tc_slice stack = tc_slice_from(line->raw, at);
+    struct tc_slice last = last_exception(stack, &name);
+    if (last.len == 0) {
+        return TC_OK;
+    }
+    *out_ours = true;
+    if (is_no_failure(name, &stopped)) {
+        return stopped ? read_interrupt(w, line, name) : TC_OK;
+    }
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.error = name;
+    ev.exit.message = tc_slice_head(last, JOB_MESSAGE_MAX);
+    ev.exit.told_by = S("traceback");
+    bool trains = line->scope.rank >= 0 || w->rank >= 0 || is_training(stack);
+    ev.exit.role = role_of(w, line, trains);
+    return tc__lines_deliver(w, line, &ev);
 }

@@ -35,6 +35,27 @@ struct tc_slice tc__k8s_pod_gpu(struct tc__value pod);
 /* How many GPUs the containers of a pod ask for; -1 when it may have some that they do not. */
 int64_t tc__k8s_pod_gpus(struct tc__value pod);
 
+/* ---- rank.c ---- */
+
+/* Numbers that a pod gives; -1 for those it does not. */
+struct tc__k8s_numbers {
+    int64_t rank;
+    int64_t node_rank;
+    int64_t per_node;
+    int64_t world;
+    int64_t index; /* of an Indexed Job */
+    int64_t gpus;
+    bool replica;       /* of a Kubeflow job: its RANK counts pods */
+    bool rank_is_index; /* RANK is set from the index */
+};
+
+#define TC__K8S_NUMBERS_NONE ((struct tc__k8s_numbers){-1, -1, -1, -1, -1, 0, false, false})
+
+/* A variable of a container or an annotation; where a field of the pod is its value, `value` is the
+ * name of that. Others are left alone. */
+void tc__k8s_note_number(struct tc__k8s_numbers *n, struct tc_slice name, struct tc_slice value);
+/* The ranks [*out_first, *out_first + count); 0 when the numbers do not say. */
+int64_t tc__k8s_ranks_of(const struct tc__k8s_numbers *n, int64_t *out_first);
 /* Where the ranks of a pod run, when the pod says which they are; gpu_uuid is its only GPU or "".
  */
 TC_CHECKED tc_status tc__k8s_pod_ranks(struct tc__decode *d, struct tc__value pod,

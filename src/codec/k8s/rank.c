@@ -13,17 +13,6 @@
 /* A pod with as many GPUs has all of its node: then the driver counts them as it does. */
 #define WHOLE_NODE 8
 
-/* Numbers that a pod gives; -1 for those it does not. */
-struct numbers {
-    int64_t rank;
-    int64_t node_rank;
-    int64_t per_node;
-    int64_t world;
-    int64_t index; /* of an Indexed Job */
-    int64_t gpus;
-    bool replica; /* of a Kubeflow job: its RANK counts pods */
-};
-
 static void note(int64_t *io, struct tc_slice text)
 {
     int64_t value = -1;
@@ -32,7 +21,7 @@ static void note(int64_t *io, struct tc_slice text)
     }
 }
 
-static void read_env(struct tc__value container, struct numbers *n)
+void tc__k8s_note_number(struct tc__k8s_numbers *n, struct tc_slice name, struct tc_slice value)
 {
     const struct {
         const char *name;
@@ -45,20 +34,30 @@ static void read_env(struct tc__value container, struct numbers *n)
         {"PET_NPROC_PER_NODE", &n->per_node},
         {"WORLD_SIZE", &n->world},
         {"JOB_COMPLETION_INDEX", &n->index},
+        {"batch.kubernetes.io/job-completion-index", &n->index},
     };
+    size_t i = tc_slice_row(name, known, name);
+    if (i < TC_COUNT(known)) {
+        note(known[i].value, value);
+    }
+    n->rank_is_index |= i == 0 && tc_slice_contains(value, S("job-completion-index"));
+}
+
+static void read_env(struct tc__value container, struct tc__k8s_numbers *n)
+{
     struct tc__value_iter it = tc__value_iter(tc__value_get(container, S("env")));
     struct tc__value v;
     while (tc__value_next(&it, NULL, &v)) {
-        size_t i = tc_slice_row(tc__value_string(v, S("name")), known, name);
-        if (i < TC_COUNT(known)) {
-            note(known[i].value, tc__value_string(v, S("value")));
-        }
+        struct tc__value field = tc__value_get(tc__value_get(v, S("valueFrom")), S("fieldRef"));
+        tc__k8s_note_number(
+            n, tc__value_string(v, S("name")),
+            tc_slice_or(tc__value_string(v, S("value")), tc__value_string(field, S("fieldPath"))));
     }
 }
 
-static struct numbers read_numbers(struct tc__value pod)
+static struct tc__k8s_numbers read_numbers(struct tc__value pod)
 {
-    struct numbers n = {-1, -1, -1, -1, -1, 0, false};
+    struct tc__k8s_numbers n = TC__K8S_NUMBERS_NONE;
     struct tc__value meta = tc__value_get(pod, S("metadata"));
     struct tc__value labels = tc__value_get(meta, S("labels"));
     struct tc__value_iter it =
@@ -80,24 +79,31 @@ static struct numbers read_numbers(struct tc__value pod)
     return n;
 }
 
-/* The ranks [*out_first, *out_first + count); 0 when the numbers do not say. */
-static int64_t ranks_of(const struct numbers *n, int64_t *out_first)
+static int64_t count_ranks(const struct tc__k8s_numbers *n, int64_t *out_first)
 {
+    int64_t rank = n->rank < 0 && n->rank_is_index ? n->index : n->rank;
     if (n->node_rank >= 0 && n->per_node > 0) {
         *out_first = n->node_rank * n->per_node;
         return n->per_node;
     }
-    if (n->rank >= 0 && n->gpus <= 1) {
-        *out_first = n->rank;
+    if (rank >= 0 && n->gpus <= 1) {
+        *out_first = rank;
         return 1;
     }
     /* Kubeflow gives each pod a RANK, and torchrun in it starts one process a GPU. */
-    int64_t index = n->rank >= 0 && n->replica ? n->rank : n->rank >= 0 ? -1 : n->index;
+    int64_t index = rank >= 0 && n->replica ? rank : rank >= 0 ? -1 : n->index;
     if (index < 0 || n->gpus < 1) {
         return 0;
     }
     *out_first = index * n->gpus;
     return n->gpus;
+}
+
+int64_t tc__k8s_ranks_of(const struct tc__k8s_numbers *n, int64_t *out_first)
+{
+    int64_t count = count_ranks(n, out_first);
+    bool fits = count > 0 && count <= POD_RANKS_MAX && *out_first + count <= TC_FR_RANK_MAX + 1;
+    return fits ? count : 0;
 }
 
 static struct tc_slice job_of(struct tc__value pod)
@@ -120,11 +126,10 @@ tc_status tc__k8s_pod_ranks(struct tc__decode *d, struct tc__value pod, struct t
     struct tc__value meta = tc__value_get(pod, S("metadata"));
     struct tc_slice node = tc__value_string(tc__value_get(pod, S("spec")), S("nodeName"));
     struct tc_slice name = tc__value_string(meta, S("name"));
-    struct numbers n = read_numbers(pod);
+    struct tc__k8s_numbers n = read_numbers(pod);
     int64_t first = 0;
-    int64_t count = ranks_of(&n, &first);
-    if (count < 1 || count > POD_RANKS_MAX || first + count > TC_FR_RANK_MAX + 1 || node.len == 0 ||
-        name.len == 0) {
+    int64_t count = tc__k8s_ranks_of(&n, &first);
+    if (count < 1 || node.len == 0 || name.len == 0) {
         return TC_OK;
     }
     int64_t start_ns = TC_TIME_NONE;

@@ -7,6 +7,7 @@
  * A block begins with "Name:". Where the top is cut off, it begins with the first key that only a
  * pod has, and its name is not known.
  */
+#include "base/limits.h"
 #include "base/time.h"
 #include "codec/k8s/k8s_priv.h"
 #include "codec/kubectl/priv.h"
@@ -125,6 +126,7 @@ static void open_block(struct tc__kubectl *k, const struct tc__kubectl_line *lin
         .open = true,
         .finished_ns = TC_TIME_NONE,
         .evicted_ns = TC_TIME_NONE,
+        .numbers = TC__K8S_NUMBERS_NONE,
         .from = line->at,
         .to = line->at + line->raw.len,
     };
@@ -170,6 +172,58 @@ static tc_status close_end(struct tc__kubectl *k)
     return tc__kubectl_deliver(k, b->from, b->to, &ev);
 }
 
+/* Which ranks the pod runs, where its environment and its labels say so. */
+static tc_status tell_ranks(struct tc__kubectl *k)
+{
+    struct tc__kubectl_block *b = &k->block;
+    int64_t first = 0;
+    int64_t count = b->name.len > 0 && b->node.len > 0 ? tc__k8s_ranks_of(&b->numbers, &first) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_RANK_PLACE);
+        ev.place.origin = S("pod");
+        ev.place.world_size = b->numbers.world >= first + count ? b->numbers.world : -1;
+        ev.scope.node = b->node;
+        ev.scope.ns = b->ns;
+        ev.scope.pod = b->name;
+        ev.scope.job = b->job;
+        ev.scope.rank = (int32_t)(first + i);
+        TC_TRY(tc__kubectl_deliver(k, b->from, b->to, &ev));
+    }
+    return TC_OK;
+}
+
+/* Labels, annotations, limits and the environment, whose lines may have no key of their own. True
+ * when the line was one that is kept. */
+static bool read_number(struct tc__kubectl_block *b, struct tc_slice text)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    int64_t gpus = 0;
+    if (tc__text_match(text,
+                       "<Labels:%s|><training.kubeflow.org/job-name|batch.kubernetes.io/"
+                       "job-name|job-name|jobset.sigs.k8s.io/jobset-name>={0%w}",
+                       got)) {
+        b->job = got[0].len > 0 && got[0].len <= TC_SCOPE_TEXT_MAX ? got[0] : b->job;
+        return true;
+    }
+    if (tc__text_match(text, "<Labels:%s|>training.kubeflow.org/replica-index=", got)) {
+        b->numbers.replica = true;
+        return true;
+    }
+    if (tc__text_match(text, "nvidia.com/gpu:%s{0%d}$", got)) {
+        /* Requests repeat limits. */
+        b->numbers.gpus = tc_slice_is_i64(got[0], &gpus) && gpus <= TC_FR_RANK_MAX ? gpus : 0;
+        return true;
+    }
+    if (tc__text_match(text, "<Annotations:%s|Labels:%s|>{0*}={1*}", got)) {
+        tc__k8s_note_number(&b->numbers, got[0], tc_slice_trim(got[1]));
+    }
+    if (tc__text_match(text, "<Annotations:%s|>{0%n}:%s{1*}", got)) {
+        tc__k8s_note_number(&b->numbers, got[0], tc_slice_trim(got[1]));
+    }
+    return false;
+}
+
 tc_status tc__kubectl_close(struct tc__kubectl *k)
 {
     struct tc__kubectl_block *b = &k->block;
@@ -195,6 +249,8 @@ tc_status tc__kubectl_close(struct tc__kubectl *k)
         ev.pod.message = b->message;
         status = tc__kubectl_deliver(k, b->from, b->to, &ev);
     }
+    TC_TRY(status);
+    status = b->open && b->is_pod && !b->is_node && !b->is_event ? tell_ranks(k) : TC_OK;
     b->open = false;
     return status;
 }
@@ -435,6 +491,9 @@ tc_status tc__kubectl_key(struct tc__kubectl *k, const struct tc__kubectl_line *
     struct tc__kubectl_block *b = &k->block;
     struct tc_slice key_text;
     struct tc_slice value;
+    if (b->open && !b->is_event && read_number(b, line->text)) {
+        *out_ours = true;
+    }
     if (!split_key(line->text, &key_text, &value)) {
         b->before = TC_EMPTY;
         return TC_OK;

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "codec/codec.h"
+#include "codec/k8s/k8s_priv.h"
 #include "event/event.h"
 
 #include <stdbool.h>
@@ -69,7 +70,9 @@ struct tc__kubectl_block {
     struct tc_slice before;    /* a key without a value on the line above: perhaps a container */
     struct tc_slice container; /* whose keys are read */
     struct tc__kubectl_end end;
-    unsigned bad; /* containers that ended badly */
+    struct tc__k8s_numbers numbers;
+    struct tc_slice job; /* that its labels name */
+    unsigned bad;        /* containers that ended badly */
     int64_t finished_ns;
     int64_t evicted_ns; /* of the event in its table */
     /* The lines that say its state. */

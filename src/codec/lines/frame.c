@@ -9,8 +9,12 @@
  *   2026-11-03T10:00:00.1Z stdout F MESSAGE                                  CRI
  *   [pod/POD/CONTAINER] MESSAGE                                              kubectl logs --prefix
  *   Nov  3 10:00:00 gpu07 kubelet[812]: MESSAGE                              syslog
- *   gpu07: MESSAGE                                                           pdsh, clush, dsh
- *   [1,5]<stderr>: MESSAGE                                                   mpirun --tag-output
+ *   <13>1 2026-11-03T10:00:00.1Z gpu07 train 812 - - MESSAGE                 syslog, RFC 5424
+ *   2026-11-03T10:00:00.123456789Z MESSAGE                                   kubectl, docker logs
+ * -t trainer-3  | MESSAGE                                                     docker compose gpu07:
+ * MESSAGE                                                           pdsh, clush, dsh [1,5]<stderr>:
+ * MESSAGE                                                   mpirun --tag-output
+ *   [1,mpirank:5,algo-2]<stderr>:MESSAGE                                     SageMaker
  *   [5]<stderr>:MESSAGE                                                      horovodrun
  *   (Worker pid=12, ip=10.0.0.7) MESSAGE                                     Ray
  *   [rank5]: MESSAGE, [default5]:MESSAGE                                     torchrun
@@ -37,7 +41,19 @@
 /* Prefixes of one line. */
 #define MARKS_MAX 4
 
-enum field { TEXT, TIME, NODE, INSTANCE, NAMESPACE, POD, POD_UID, CONTAINER, NESTED, FIELD_COUNT };
+enum field {
+    TEXT,
+    TIME,
+    NODE,
+    INSTANCE,
+    NAMESPACE,
+    POD,
+    POD_UID,
+    CONTAINER,
+    RANK,
+    NESTED,
+    FIELD_COUNT
+};
 
 /* Members of wrappings and labels, by what they hold. Of two of one line the first counts. */
 static const struct {
@@ -83,6 +99,10 @@ static const struct {
     {"pod_id", POD_UID},
     {"container_name", CONTAINER},
     {"container", CONTAINER},
+    {"rank", RANK},
+    {"global_rank", RANK},
+    {"world_rank", RANK},
+    {"RANK", RANK},
     {"talos-time", TIME},
     {"kubernetes", NESTED},
     {"_source", NESTED},
@@ -169,6 +189,12 @@ static void set_if_empty(struct tc_slice *io, struct tc_slice value)
     *io = io->len == 0 && value.len <= TC_SCOPE_TEXT_MAX ? value : *io;
 }
 
+static int32_t rank_of(struct tc_slice digits)
+{
+    uint64_t rank = 0;
+    return tc_slice_is_u64(digits, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
 /* "gpu07:9100" of a scraper names the host and the port. */
 static struct tc_slice without_port(struct tc_slice instance)
 {
@@ -184,6 +210,7 @@ static void set_scope(const struct tc_slice fields[FIELD_COUNT], struct tc_scope
     set_if_empty(&io->pod, fields[POD]);
     set_if_empty(&io->pod_uid, fields[POD_UID]);
     set_if_empty(&io->container, fields[CONTAINER]);
+    io->rank = io->rank >= 0 ? io->rank : rank_of(fields[RANK]);
 }
 
 /* True when the line is an object around a message. */
@@ -261,24 +288,30 @@ bool tc__line_cut_pair(struct tc_slice line, size_t hit, struct tc_slice *out)
 }
 
 /* Prefixes of one line that say who wrote it, each as a pattern of what is in front. */
-enum who { WHO_NODE, WHO_RANK, WHO_POD, WHO_LABEL };
+enum who { WHO_NODE, WHO_RANK, WHO_POD, WHO_LABEL, WHO_TASK, WHO_PROCESS };
 
 static const struct {
-    const char *pattern; /* slot 0: who; slot 1: the container, or nothing; slot 5: the rest */
+    /* slot 0: who; 1: the container; 2: the node; 3: the process; 5: the rest */
+    const char *pattern;
     enum who who;
 } PREFIXES[] = {
     {"[pod/{0*}/{1*}] {5*}", WHO_POD},
     {"[<%d|prterun-*@%d>,{0%d}]%<std<out|err>%>:{5*}", WHO_RANK},
+    {"[%d,mpirank:{0%d},{2*}]%<std<out|err>%>:{5*}", WHO_RANK},
     {"[{0%d}]%<std<out|err>%>:{5*}", WHO_RANK},
     /* mpirun --timestamp-output: "Fri Mar 14 10:02:05 2025[1,5]<stderr>:" */
     {"%n %n %s%d %d:%d:%d %d[%d,{0%d}]%<std<out|err>%>:{5*}", WHO_RANK},
     {"[rank{0%d}]:{5*}", WHO_RANK},
+    /* What people give their loggers. */
+    {"[rank<=| >{0%d}]<:|> {5*}", WHO_RANK},
+    {"rank<=| >{0%d}: {5*}", WHO_RANK},
+    {"rank={0%d} {5*}", WHO_RANK},
     /* Local ranks and tasks of srun, which need not be ranks. */
     {"[default{0%d}]:{5*}", WHO_LABEL},
-    {"{0%d}: {5*}", WHO_LABEL},
-    {"(%n pid=%d, ip={0%w}) {5*}", WHO_NODE},
+    {"{0%d}: {5*}", WHO_TASK},
+    {"(%n pid={3%d}, ip={0%w}) {5*}", WHO_NODE},
     {"(raylet, ip={0%w}) {5*}", WHO_NODE},
-    {"(%n pid={0%d}) {5*}", WHO_LABEL},
+    {"(%n pid={0%d}) {5*}", WHO_PROCESS},
     {"(raylet) {5*}", WHO_LABEL},
 };
 
@@ -313,34 +346,98 @@ static void take_program(struct tc__line *io)
     struct tc_slice got[TC__TEXT_SLOTS];
     if (tc__text_match(io->text, "%n %s%d %d:%d:%d<.%d|> {0%n} {1%n}: {5*}", got) ||
         tc__text_match(io->text,
-                       "%d-%d-%dT%d:%d:%d<.%d|><Z|+%d:%d|-%d:%d|+%d|-%d> {0%n} {1%n}: {5*}", got)) {
+                       "%d-%d-%dT%d:%d:%d<.%d|><Z|+%d:%d|-%d:%d|+%d|-%d> {0%n} {1%n}: {5*}", got) ||
+        tc__text_match(io->text, "%<%d%>1 %p {0%p} %p %p %p <-|{2[*]}> {5*}", got)) {
+        struct tc_slice data[TC__TEXT_SLOTS];
         set_if_empty(&io->scope.node, got[0]);
+        if (tc__text_match(got[2], "* rank=\"{0%d}\"", data)) {
+            io->scope.rank = rank_of(data[0]);
+        }
         io->text = got[5];
+    }
+}
+
+static void set_pid(struct tc__line *io, struct tc_slice digits)
+{
+    uint64_t pid = 0;
+    if (tc_slice_is_u64(digits, &pid) && pid > 0 && pid <= UINT32_MAX) {
+        io->scope.pid = (int64_t)pid;
     }
 }
 
 static bool take_prefix(struct tc__line *io)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
-    for (size_t i = 0; i < TC_COUNT(PREFIXES); i++) {
-        uint64_t rank = 0;
-        if (!tc__text_match(io->text, PREFIXES[i].pattern, got)) {
-            continue;
-        }
-        if (PREFIXES[i].who == WHO_POD) {
-            set_if_empty(&io->scope.pod, got[0]);
-            set_if_empty(&io->scope.container, got[1]);
-        } else if (PREFIXES[i].who == WHO_NODE) {
-            set_if_empty(&io->scope.node, got[0]);
-        } else if (PREFIXES[i].who == WHO_LABEL) {
-            set_if_empty(&io->label, got[0]);
-        } else if (tc_slice_u64(got[0], &rank) > 0 && rank <= TC_FR_RANK_MAX) {
-            io->scope.rank = (int32_t)rank;
-        }
-        io->text = tc_slice_trim(got[5]);
-        return true;
+    size_t i = 0;
+    while (i < TC_COUNT(PREFIXES) && !tc__text_match(io->text, PREFIXES[i].pattern, got)) {
+        i++;
     }
-    return false;
+    if (i == TC_COUNT(PREFIXES)) {
+        return false;
+    }
+    switch (PREFIXES[i].who) {
+    case WHO_POD:
+        set_if_empty(&io->scope.pod, got[0]);
+        set_if_empty(&io->scope.container, got[1]);
+        break;
+    case WHO_NODE:
+        set_if_empty(&io->scope.node, got[0]);
+        set_pid(io, got[3]);
+        break;
+    case WHO_RANK:
+        set_if_empty(&io->scope.node, got[2]);
+        io->scope.rank = rank_of(got[0]) >= 0 ? rank_of(got[0]) : io->scope.rank;
+        break;
+    case WHO_TASK:
+        io->task = rank_of(got[0]);
+        set_if_empty(&io->label, got[0]);
+        break;
+    case WHO_PROCESS:
+        set_pid(io, got[0]);
+        set_if_empty(&io->label, got[0]);
+        break;
+    case WHO_LABEL:
+        set_if_empty(&io->label, got[0]);
+        break;
+    }
+    io->text = tc_slice_trim(got[5]);
+    return true;
+}
+
+/* "trainer-3  | message", "trainer-3 exited with code 1": a container of docker compose, which
+ * ends in its number. */
+static bool take_replica(struct tc__line *io)
+{
+    size_t len = 0;
+    while (len < io->text.len && is_name_byte(io->text.ptr[len])) {
+        len++;
+    }
+    size_t digits = len;
+    while (digits > 0 && tc_is_digit(io->text.ptr[digits - 1])) {
+        digits--;
+    }
+    struct tc_slice name = tc_slice_head(io->text, len);
+    struct tc_slice rest = tc_slice_trim(tc_slice_from(io->text, len));
+    bool numbered = digits > 1 && digits < len && !tc_is_digit(name.ptr[0]) &&
+                    (name.ptr[digits - 1] == '-' || name.ptr[digits - 1] == '_');
+    bool ended = tc_slice_starts(rest, TC_LIT("exited with code "));
+    if (!numbered || len == io->text.len || io->text.ptr[len] != ' ' ||
+        !(ended || tc_slice_starts(rest, TC_LIT("| ")))) {
+        return false;
+    }
+    set_if_empty(&io->scope.container, name);
+    io->replica = rank_of(tc_slice_from(name, digits));
+    io->text = ended ? rest : tc_slice_trim(tc_slice_from(rest, 2));
+    return true;
+}
+
+/* What kubectl logs --timestamps, docker logs -t and CloudWatch put in front. */
+static void take_stamp(struct tc__line *io)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (tc__text_match(io->text, "%d-%d-%dT%d:%d:%d.%dZ {5*}", got)) {
+        io->text = tc_slice_trim(got[5]);
+    }
 }
 
 /* "dmesg.txt", "logs/rank3.log": what grep puts in front when it searches several files. */
@@ -356,6 +453,7 @@ static void take_marks(struct tc__line *io)
     for (int i = 0; i < MARKS_MAX; i++) {
         struct tc_slice got[TC__TEXT_SLOTS];
         struct tc_slice before = io->text;
+        io->quoted |= tc_slice_starts(io->text, TC_LIT("> "));
         if (tc_slice_starts(io->text, TC_LIT("> ")) || tc_slice_starts(io->text, TC_LIT("\x1e")) ||
             tc_slice_starts(io->text, TC_LIT("\x1b"))) {
             if (tc__text_match(io->text, "%s{5*}", got) && got[5].len < io->text.len) {
@@ -434,6 +532,9 @@ void tc__line_unwrap(const struct tc_codec_input *in, struct tc_slice raw, struc
     out->text = tc_slice_trim(without_colours(raw, arena));
     out->scope = TC_SCOPE_NONE;
     out->label = TC_EMPTY;
+    out->task = -1;
+    out->replica = -1;
+    out->quoted = false;
     out->time_ns = TC_TIME_NONE;
     take_marks(out);
     if (!take_json(in, arena, out)) {
@@ -451,7 +552,9 @@ void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct
     int64_t ns = tc__line_date(in, out->text);
     out->time_ns = ns == TC_TIME_NONE ? out->time_ns : ns;
     take_program(out);
-    for (int i = 0; i < MARKS_MAX && (take_prefix(out) || take_host(out)); i++) {
+    take_stamp(out);
+    for (int i = 0; i < MARKS_MAX && (take_prefix(out) || take_host(out) || take_replica(out));
+         i++) {
     }
     /* "10.0.0.7: {...}" of talosctl. */
     if (out->text.ptr != out->raw.ptr && take_json(in, arena, out) &&

@@ -23,14 +23,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* cursor->own: what of a cursor the walk keeps for itself; readers count from 0. */
+enum {
+    TC__LINES_OWN_TASKS = TC_CURSOR_OWN - 1,
+    TC__LINES_OWN_REPLICAS = TC_CURSOR_OWN - 2,
+    TC__LINES_OWN_HOME = TC_CURSOR_OWN - 3,
+    TC__LINES_OWN_HOME_LEN = TC_CURSOR_OWN - 4,
+    TC__LINES_OWN_RANK = TC_CURSOR_OWN - 5,
+    TC__LINES_OWN_OVER = TC_CURSOR_OWN - 6,
+    TC__LINES_OWN_QUOTED_TO = TC_CURSOR_OWN - 7,
+    TC__LINES_OWN_PAST = TC_CURSOR_OWN - 8,
+    TC__OWN_HEADING = TC_CURSOR_OWN - 11, /* three: what tc__heading_above has seen */
+};
+
 struct tc__line {
     struct tc_slice raw;   /* as it stands in the input, without its end: the evidence */
     struct tc_slice text;  /* what the program wrote: a part of raw, or in the arena */
     struct tc_scope scope; /* who the things around it say it is from */
     struct tc_slice label; /* of a stream that has no other name: a task of srun, a local rank */
+    int32_t task;          /* of srun --label; -1 */
+    int32_t replica;       /* the number of a container of docker compose; -1 */
     int64_t time_ns;       /* of the line itself or of what is around it; TC_TIME_NONE */
     int64_t around_ns;     /* of what is around it alone; TC_TIME_NONE */
     size_t next;           /* where to go on behind it */
+    bool quoted;           /* with "> ", as in a mail */
 };
 
 /* One call of decode. */
@@ -45,8 +61,9 @@ struct tc__lines {
     size_t dated_to;
     size_t date_at;
     int64_t date_ns;
-    void *context; /* the reader's state; NULL: it has none */
-    bool of_node;  /* of the reader: headings name the node of its lines */
+    bool of_processes; /* see tc__line_reader */
+    void *context;     /* the reader's state; NULL: it has none */
+    bool of_node;      /* of the reader: headings name the node of its lines */
     bool every; /* set by a reader inside a block: it is handed the next line whatever is in it */
 };
 
@@ -66,6 +83,7 @@ struct tc__line_reader {
     const struct tc_slice *literals; /* at most TC_SCAN_LITERALS_MAX */
     size_t literal_count;
     tc__line_fn read;
+    bool of_processes; /* events are of the process that wrote the line: see fill_scope() */
     /*
      * What a reader of blocks of lines knows of the one it is in, as it is before the first line.
      * Such a reader is not `ordered`: it reads to the end in one call. It may keep slices of lines
@@ -116,6 +134,11 @@ int64_t tc__lines_time(struct tc__lines *w, const struct tc__line *line);
 
 /* Whether a text begins as XML or HTML does: one that quotes lines of a log is somebody else's. */
 bool tc__lines_is_markup(struct tc_slice head);
+/* Whether a text is instructions, by its title: the errors that a runbook lists are examples. */
+bool tc__lines_is_guide(struct tc_slice head);
+/* Whether a line is quoted, what stands above the quotation says that it is of the past, and the
+ * text that it is over. */
+bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line);
 /* A tc_codec.last_time for lines. */
 int64_t tc__lines_last_time(const struct tc_codec_input *in);
 
@@ -138,13 +161,27 @@ void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct
 
 /* ---- heading.c ---- */
 
-/* Where a codec's cursor keeps what tc__heading_above has seen. */
-#define TC__OWN_HEADING 5
 /*
  * The node that the nearest heading above `at` names; empty when there is none. Every line is
  * looked at once: own is of the cursor, at TC__OWN_HEADING.
  */
 struct tc_slice tc__heading_above(const struct tc_codec_input *in, size_t at, uint64_t own[3]);
+
+/* ---- tasks.c ---- */
+
+/* Each is looked up once per cursor. */
+
+/* Whether the tasks of srun in this log are the ranks of the job. */
+bool tc__lines_tasks_are_ranks(struct tc__lines *w);
+/* Whether the containers of docker compose in this log are numbered as ranks are, from 0;
+ * `container` is one of them. */
+bool tc__lines_replicas_are_ranks(struct tc__lines *w, struct tc_slice container);
+/* The rank that the beginning of the log says its process is; -1. Not 0: that one often writes into
+ * the log of all. */
+int32_t tc__lines_own_rank(struct tc__lines *w);
+/* The node that the beginning of the log says it was written on, for a job of one node or a log of
+ * one rank; "". */
+struct tc_slice tc__lines_home(struct tc__lines *w);
 
 /* ---- dates.c ---- */
 

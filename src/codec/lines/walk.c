@@ -11,6 +11,15 @@
 
 /* How far above a line without a date one is taken from. */
 #define LOOK_BACK ((size_t)64 << 10)
+/* Where the title of a text is looked for. */
+#define TITLE_WITHIN 512
+/* Lines of a quotation, and those above it that introduce it. */
+#define QUOTED_MAX 64
+#define INTRODUCTION_MAX 4
+/* What a person writes around quotations. */
+#define LETTER_MAX ((size_t)8 << 10)
+/* Ranks of a node, at least, where a node has more than one. */
+#define NODE_RANKS 8
 /* Lines that are enough to tell what an input is. */
 #define SNIFF_LINES 2
 /* Blanks before the first tag. */
@@ -27,6 +36,7 @@ static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r, uni
     tc_scan_init(&w->scan, r->literals, r->literal_count);
     w->rank = tc__train_path_rank(w->in->name);
     w->date_ns = TC_TIME_NONE;
+    w->of_processes = r->of_processes;
     if (r->state != NULL) {
         TC_ASSERT(r->state_bytes <= sizeof *state);
         w->context = memcpy(state, r->state, r->state_bytes);
@@ -143,8 +153,34 @@ bool tc__line_same_stream(const struct tc__line *a, const struct tc__line *b)
            tc_slice_eq(a->scope.container, b->scope.container) && tc_slice_eq(a->label, b->label);
 }
 
-static void fill_scope(const struct tc__lines *w, const struct tc_scope *from, struct tc_scope *io)
+/* Which process wrote the line, as the log around it says. */
+static void fill_process(struct tc__lines *w, const struct tc__line *line, struct tc_scope *io)
 {
+    if (io->rank < 0 && line->task >= 0 && tc__lines_tasks_are_ranks(w)) {
+        io->rank = line->task;
+    }
+    if (io->rank < 0 && line->replica >= 0 &&
+        tc__lines_replicas_are_ranks(w, line->scope.container)) {
+        io->rank = line->replica;
+    }
+    if (io->rank < 0 && line->label.len == 0 && line->scope.container.len == 0 &&
+        line->scope.pod.len == 0 && line->scope.node.len == 0) {
+        io->rank = tc__lines_own_rank(w);
+    }
+    io->pid = io->pid >= 0 ? io->pid : line->scope.pid;
+    if (io->pod.len == 0) {
+        tc__train_pod_file(w->in->name, io);
+    }
+    /* The first node of a job has its first ranks and writes its log. */
+    bool here = w->rank >= 0 || io->rank < NODE_RANKS;
+    if (io->node.len == 0 && io->pod.len == 0 && io->container.len == 0 && here) {
+        io->node = tc__lines_home(w);
+    }
+}
+
+static void fill_scope(struct tc__lines *w, const struct tc__line *line, struct tc_scope *io)
+{
+    const struct tc_scope *from = &line->scope;
     struct tc_slice *to[] = {&io->node, &io->ns, &io->pod, &io->pod_uid, &io->container, &io->job};
     struct tc_slice some[] = {from->node.len > 0 ? from->node : w->in->node,
                               from->ns,
@@ -159,6 +195,9 @@ static void fill_scope(const struct tc__lines *w, const struct tc_scope *from, s
         tc__train_pod(w->in->name, io);
     }
     io->rank = io->rank >= 0 ? io->rank : from->rank >= 0 ? from->rank : w->rank;
+    if (w->of_processes) {
+        fill_process(w, line, io);
+    }
 }
 
 tc_status tc__lines_deliver_from(struct tc__lines *w, size_t start, const struct tc__line *line,
@@ -169,7 +208,7 @@ tc_status tc__lines_deliver_from(struct tc__lines *w, size_t start, const struct
     if (ev->time_ns == TC_TIME_NONE) {
         ev->time_ns = tc__lines_time(w, line);
     }
-    fill_scope(w, &line->scope, &ev->scope);
+    fill_scope(w, line, &ev->scope);
     if (w->of_node && ev->scope.node.len == 0) {
         ev->scope.node = tc__heading_above(w->in, start, &w->cursor->own[TC__OWN_HEADING]);
     }
@@ -222,7 +261,72 @@ tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_code
 
 bool tc__lines_is_markup(struct tc_slice head)
 {
-    return tc_slice_starts(tc_slice_trim(tc_slice_head(head, MARKUP_WITHIN)), TC_LIT("<"));
+    struct tc_slice text = tc_slice_trim(tc_slice_head(head, MARKUP_WITHIN));
+    /* "<13>" is a priority of syslog. */
+    return tc_slice_starts(text, TC_LIT("<")) && !(text.len > 1 && tc_is_digit(text.ptr[1]));
+}
+
+static bool says_any(struct tc_slice text, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (tc_slice_find_nocase(text, tc_slice_cstr(*words)) != TC_NPOS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tc__lines_is_guide(struct tc_slice head)
+{
+    static const char *const titles[] = {"runbook",      "playbook",     "troubleshooting",
+                                         "known issues", "known errors", "cheat sheet",
+                                         "post-mortem",  "postmortem",   NULL};
+    struct tc_slice text = tc_slice_trim(tc_slice_head(head, TITLE_WITHIN));
+    return says_any(tc_slice_head(text, tc_slice_find_byte(text, '\n')), titles);
+}
+
+static bool is_introduced_as_past(const struct tc__lines *w, const struct tc__line *line)
+{
+    static const char *const past[] = {"last week", "last month", "last night", "last time",
+                                       "yesterday", "previous",   "earlier",    "in the past",
+                                       "back then", "days ago",   "old run",    NULL};
+    static const char *const over[] = {
+        "replaced",   "restarted",        "fixed",   "resolved", "went through",
+        "new run",    "works now",        "is fine", "fine now", "no longer",
+        "since then", "close the ticket", NULL};
+    struct tc__line at = *line;
+    unsigned said = 0;
+    for (unsigned i = 0; i < QUOTED_MAX && said < INTRODUCTION_MAX; i++) {
+        struct tc__line above;
+        if (!tc__line_above(w, &at, &above)) {
+            return false;
+        }
+        at = above;
+        if (!at.quoted && says_any(at.text, past)) {
+            uint64_t *known = &w->cursor->own[TC__LINES_OWN_OVER]; /* 0, 1 no, 2 yes */
+            if (*known == 0) {
+                *known = says_any(tc_slice_head(w->in->bytes, LETTER_MAX), over) ? 2 : 1;
+            }
+            return *known == 2;
+        }
+        said += !at.quoted && at.text.len > 0;
+    }
+    return false;
+}
+
+bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
+{
+    uint64_t *own = w->cursor->own;
+    if (!line->quoted) {
+        return false;
+    }
+    /* The line below one of a quotation is of the same. */
+    uint64_t at = (uint64_t)(line->raw.ptr - w->in->bytes.ptr);
+    if (at == 0 || at != own[TC__LINES_OWN_QUOTED_TO]) {
+        own[TC__LINES_OWN_PAST] = is_introduced_as_past(w, line);
+    }
+    own[TC__LINES_OWN_QUOTED_TO] = line->next;
+    return own[TC__LINES_OWN_PAST] != 0;
 }
 
 static int64_t time_in(const struct tc_codec_input *in, struct tc_slice raw)

@@ -3,9 +3,9 @@
  * Slurm: what srun, salloc and slurmstepd write into the log of a job, the logs of slurmctld and
  * slurmd, and what scontrol, sinfo, sacct, squeue and seff print (tables.c).
  *
- * Slurm's tasks need not be ranks (one torchrun per node is one task per node), so no rank is
- * taken from them. What ends a job as somebody wanted it (a time limit, scancel, preemption) is no
- * failure.
+ * Slurm's tasks need not be ranks (one torchrun per node is one task per node): see
+ * codec/lines/tasks.c. What ends a job as somebody wanted it (a time limit, scancel, preemption) is
+ * no failure.
  */
 #include "codec/codec.h"
 #include "base/limits.h"
@@ -48,7 +48,7 @@ enum rule {
     X("StepId=", OOM, "{2%d}* exceeded memory limit", "")                                         \
     X("Exceeded job memory limit", OOM, "", "")                                                   \
     X("Exceeded step memory limit", OOM, "", "")                                                  \
-    X("srun: error: ", TASK, "{0%n}: task<s|> {1*}: {5*}", "")                                    \
+    X("srun: error: ", TASK, "{0%n}: task<s|> {1%d*}: {5*}", "")                                  \
     X("Node failure on ", BAD, "{0%p}", "Node failure")                                           \
     X("DUE TO NODE FAILURE", BAD, "", "Node failure")                                             \
     X("STEPD TERMINATED ON ", BAD, "{0%p} AT %p DUE TO {1*} *", "")                               \
@@ -157,8 +157,12 @@ static tc_status read_task(struct tc__lines *w, const struct tc__line *line,
                            struct tc_slice got[TC__TEXT_SLOTS])
 {
     struct slurm_job j = {
-        .exit.exit_code = -1, .time_ns = TC_TIME_NONE, .node = got[0], .is_task = true};
+        .exit.exit_code = -1, .time_ns = TC_TIME_NONE, .node = got[0], .rank = -1, .is_task = true};
     struct tc_slice end[TC__TEXT_SLOTS];
+    uint64_t task = 0;
+    if (tc_slice_is_u64(got[1], &task) && task <= TC_FR_RANK_MAX && tc__lines_tasks_are_ranks(w)) {
+        j.rank = (int32_t)task;
+    }
     j.out_of_memory = tc_slice_starts(got[5], S("Out Of Memory"));
     if (j.out_of_memory) {
         j.job = said_near(w, line, "*oom<_|->kill event* in <StepId=|step >{0%d}");
@@ -268,6 +272,10 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
 static tc_status read_line(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
 {
     size_t from = 0;
+    if (tc__line_is_past(w, line)) {
+        *out_ours = true;
+        return TC_OK;
+    }
     /* The header of a table has read its rows. */
     if ((size_t)(line->raw.ptr - w->in->bytes.ptr) < w->cursor->own[SLURM_OWN_TABLE]) {
         *out_ours = true;
@@ -303,7 +311,7 @@ static const struct tc__line_reader READER = {
 
 static int sniff(struct tc_codec_head head)
 {
-    if (tc__lines_is_markup(head.bytes)) {
+    if (tc__lines_is_markup(head.bytes) || tc__lines_is_guide(head.bytes)) {
         return TC_SNIFF_NO;
     }
     return tc__lines_count(&READER, head.bytes, 1) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;

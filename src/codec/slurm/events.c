@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
+/* How the kernel ends what is out of memory. */
+#define SIG_KILL 9
 
 /* Signs behind a state: powered down, powering up, rebooting, planned ... A star says that the
  * node does not respond. */
@@ -132,27 +134,37 @@ tc_status tc__slurm_tell_nodes(struct tc__lines *w, const struct tc__line *line,
     return TC_OK;
 }
 
+static tc_status deliver_job(struct tc__lines *w, const struct tc__line *line,
+                             const struct slurm_job *j, struct tc_event *ev)
+{
+    bool single = tc_slice_find_byte(j->node, '[') == TC_NPOS &&
+                  tc_slice_find_byte(j->node, ',') == TC_NPOS && j->node.len <= TC_SCOPE_TEXT_MAX;
+    ev->time_ns = j->time_ns;
+    ev->scope.job = tc_slice_head(j->job, TC_SCOPE_TEXT_MAX);
+    ev->scope.node = single ? j->node : TC_EMPTY;
+    ev->scope.rank = j->is_task ? j->rank : -1;
+    return tc__lines_deliver(w, line, ev);
+}
+
 tc_status tc__slurm_tell_job(struct tc__lines *w, const struct tc__line *line,
                              const struct slurm_job *j)
 {
     struct tc_event ev;
     struct tc_slice message = tc_slice_head(line->text, SLURM_MESSAGE_MAX);
-    bool single = tc_slice_find_byte(j->node, '[') == TC_NPOS &&
-                  tc_slice_find_byte(j->node, ',') == TC_NPOS && j->node.len <= TC_SCOPE_TEXT_MAX;
     if (j->out_of_memory) {
         tc_event_init(&ev, TC_EVENT_OOM_KILL);
         ev.oom.constraint = S("SLURM_STEP");
         ev.oom.message = message;
-    } else {
-        tc_event_init(&ev, TC_EVENT_RANK_EXIT);
-        ev.exit.exit_code = j->exit.exit_code;
-        ev.exit.signal = j->exit.signal;
-        ev.exit.message = message;
-        ev.exit.told_by = j->is_task ? S("step") : S("job");
-        ev.exit.role = j->stopped ? S("stopped") : TC_EMPTY;
+        TC_TRY(deliver_job(w, line, j, &ev));
     }
-    ev.time_ns = j->time_ns;
-    ev.scope.job = tc_slice_head(j->job, TC_SCOPE_TEXT_MAX);
-    ev.scope.node = single ? j->node : TC_EMPTY;
-    return tc__lines_deliver(w, line, &ev);
+    if (j->out_of_memory && !j->is_task) {
+        return TC_OK;
+    }
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.exit_code = j->exit.exit_code;
+    ev.exit.signal = j->out_of_memory ? SIG_KILL : j->exit.signal;
+    ev.exit.message = message;
+    ev.exit.told_by = j->is_task ? S("step") : S("job");
+    ev.exit.role = j->stopped ? S("stopped") : TC_EMPTY;
+    return deliver_job(w, line, j, &ev);
 }

@@ -26,6 +26,7 @@ struct slurm_job {
     struct tc_slice job;    /* "" unknown */
     struct tc_slice node;   /* "" unknown */
     struct tc_ev_exit exit; /* exit_code and signal only */
+    int32_t rank;           /* -1 unknown */
     bool out_of_memory;
     bool is_task;    /* what is said is said of one or more tasks of it */
     bool stopped;    /* somebody ended it on purpose, or its time was up */

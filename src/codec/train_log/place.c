@@ -74,3 +74,30 @@ int32_t tc__train_path_rank(struct tc_slice path)
     }
     return rank_in(rest, "<_|-|.|>%s{0%d}");
 }
+
+void tc__train_pod_file(struct tc_slice path, struct tc_scope *io)
+{
+    static const char *const roles[] = {"master-", "worker-", "launcher-", "chief-", "ps-"};
+    const char *slash = path.len == 0 ? NULL : memrchr(path.ptr, '/', path.len);
+    struct tc_slice name = tc_slice_from(path, slash == NULL ? 0 : (size_t)(slash - path.ptr) + 1);
+    struct tc_slice got[TC__TEXT_SLOTS];
+    for (size_t i = 0; i < TC_COUNT(roles); i++) {
+        size_t at = tc_slice_find(name, tc_slice_cstr(roles[i]));
+        size_t number = at == TC_NPOS ? 0 : at + strlen(roles[i]);
+        if (at == TC_NPOS || (at > 0 && name.ptr[at - 1] != '-') ||
+            !tc__text_match(tc_slice_from(name, number),
+                            "{0%d}<-previous|_previous|.previous|><.log"
+                            "|.txt|.out>$",
+                            got)) {
+            continue;
+        }
+        struct tc_slice pod = tc_slice_head(name, number + got[0].len);
+        bool valid = pod.len <= TC_SCOPE_TEXT_MAX;
+        for (size_t k = 0; k < pod.len && valid; k++) {
+            char c = pod.ptr[k];
+            valid = (c >= 'a' && c <= 'z') || tc_is_digit(c) || c == '-' || c == '.';
+        }
+        io->pod = valid ? pod : io->pod;
+        return;
+    }
+}

@@ -45,6 +45,9 @@ int32_t tc__train_rank(struct tc_slice line);
 /* The pod whose log a path names, where it has the form that Kubernetes keeps logs in:
  * .../pods/NAMESPACE_POD_UID/CONTAINER/0.log. Slices of path; *io is untouched otherwise. */
 void tc__train_pod(struct tc_slice path, struct tc_scope *io);
+/* The pod whose log a file is, by its name, where that has the form of the Kubeflow operators:
+ * "llama-worker-3.log", or only the role and the number. *io is untouched otherwise. */
+void tc__train_pod_file(struct tc_slice path, struct tc_scope *io);
 /* The rank whose log a path names, by its last part: "rank3.log", "train_rank-07.out"; -1. Ranks
  * of nodes, and those within a node, are not meant. */
 int32_t tc__train_path_rank(struct tc_slice path);

@@ -193,5 +193,6 @@ bool tc__crash_choose(const struct crash_state *st, const struct crash_job *job,
         out->culprit->rank >= 0 || out->words == NULL ? out->culprit->rank : out->words->rank;
     out->others = count_ranks(job->ended) - tc__crash_has_rank(job->ended, rank);
     bool log_ended = out->words != NULL && (out->words->last || job->torn.known);
-    return out->proved || log_ended;
+    bool said = out->words != NULL || out->end != NULL;
+    return said && (out->proved || log_ended);
 }

@@ -38,8 +38,10 @@ static const struct tc_record_type FACT = {
 
 static const struct tc_record_type PLACE = {
     .size = sizeof(struct crash_place),
-    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, job)},
-    .keys = {{TC_FIELD(struct crash_place, pod)}},
+    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, full),
+              TC_TEXT(struct crash_place, node), TC_TEXT(struct crash_place, job)},
+    .keys = {{TC_FIELD(struct crash_place, pod), TC_FIELD(struct crash_place, node),
+              TC_FIELD(struct crash_place, pid)}},
 };
 
 /* What an event without the name of its job is kept under. */
@@ -130,6 +132,14 @@ static void note_fact(struct crash_state *st, struct crash_job *job, const struc
     } else if (f->part == CRASH_TORN) {
         (void)tc__mark_first(&job->torn, &f->mark);
     }
+    if (job->is_job == 0 && f->part == CRASH_OWN && f->words && !f->caught &&
+        tc__mark_last(&st->failure, &f->mark)) {
+        st->failure_spread = false;
+    }
+    if (job->is_job == 0 && tc__crash_is_spread(f) && st->failure.known &&
+        st->failure.raw.source == f->mark.raw.source) {
+        st->failure_spread = true;
+    }
     if (f->ends) {
         (void)tc__mark_first(&job->end, &f->mark);
         note_rank(job->ended, f->rank);
@@ -164,11 +174,14 @@ static tc_status on_failure(struct crash_state *st, const struct tc_event *ev,
     return tc__window_add(&st->facts, fact, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-/* What is known of the pod; NULL. */
-static const struct crash_place *place_of(const struct crash_state *st, struct tc_slice pod)
+/* What is known of the pod, or else of the process; NULL. */
+static const struct crash_place *place_of(const struct crash_state *st, struct tc_slice pod,
+                                          struct tc_slice node, int64_t pid)
 {
-    struct crash_place key = {.pod = pod};
-    return pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+    struct crash_place by_pod = {.pod = pod, .pid = -1};
+    struct crash_place by_pid = {.node = node, .pid = pid};
+    const struct crash_place *p = pod.len == 0 ? NULL : tc__window_get(&st->places, &by_pod);
+    return p != NULL || pid < 0 ? p : tc__window_get(&st->places, &by_pid);
 }
 
 /* Which rank a pod runs may be told at the very time of its failure: asked for only now. */
@@ -177,7 +190,7 @@ static void place_facts(const struct crash_state *st, struct crash_job *job)
     struct crash_fact chain = {.incident = job->incident};
     struct crash_fact *f = tc__window_newest(&st->facts, &chain);
     for (; f != NULL; f = tc__window_older(&st->facts, f)) {
-        const struct crash_place *p = f->rank >= 0 ? NULL : place_of(st, f->pod);
+        const struct crash_place *p = f->rank >= 0 ? NULL : place_of(st, f->pod, f->node, f->pid);
         if (p != NULL) {
             f->rank = p->rank;
             note_rank(job->ended, f->ends ? f->rank : -1);
@@ -185,11 +198,30 @@ static void place_facts(const struct crash_state *st, struct crash_job *job)
     }
 }
 
+/*
+ * Whether the logs of one job that nobody names are two: this one has consequences only, or only an
+ * exit code of a job of several nodes, and another one says what failed.
+ */
+static bool is_of_another(const struct crash_state *st, const struct crash_job *job,
+                          const struct crash_choice *c)
+{
+    const struct tc_mark *other = &st->failure;
+    bool elsewhere = job->is_job == 0 && job->name.len == 0 && other->known &&
+                     other->raw.source != c->culprit->mark.raw.source;
+    bool bare = c->words == NULL && c->culprit->signal == 0 &&
+                (st->failure_spread || tc__crash_is_spread(c->culprit)) &&
+                tc__mark_before(other, &c->culprit->mark);
+    int64_t within_ns = c->is_followed ? st->window_ns : bare ? st->wait_ns : -1;
+    return elsewhere && within_ns >= 0 &&
+           tc__crash_near(other->time_ns, c->culprit->mark.time_ns, within_ns);
+}
+
 static tc_status tell(struct crash_state *st, struct crash_job *job, const struct tc_sink *out)
 {
     struct crash_choice choice;
     place_facts(st, job);
-    if (job->incident == 0 || !tc__crash_choose(st, job, &choice)) {
+    if (job->incident == 0 || !tc__crash_choose(st, job, &choice) ||
+        is_of_another(st, job, &choice)) {
         return TC_OK;
     }
     struct tc_scope scope = tc__crash_scope(st, job, &choice);
@@ -232,28 +264,49 @@ static void on_step(struct crash_state *st, const struct tc_event *ev)
     look_later(st, job, ev->time_ns); /* with what is told at this time, too */
 }
 
-/* Which rank a pod runs. */
+static tc_status keep_place(struct crash_state *st, const struct crash_place *key)
+{
+    struct crash_place *p = tc__window_get(&st->places, key);
+    if (p != NULL && (key->job.len == 0 || tc_slice_eq(p->job, key->job))) {
+        p->rank = p->rank == key->rank && tc_slice_eq(p->full, key->full) ? p->rank : -1;
+        return TC_OK;
+    }
+    return tc__window_add(&st->places, key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
+}
+
+/* Which rank a pod runs, or a process is. */
 static tc_status on_place(struct crash_state *st, const struct tc_scope *s)
 {
-    struct crash_place key = {.pod = s->pod, .job = s->job, .rank = s->rank};
-    struct crash_place *p = tc__window_get(&st->places, &key);
-    if (s->pod.len == 0 || s->rank < 0) {
+    struct crash_place key = {.pod = s->pod, .job = s->job, .rank = s->rank, .pid = -1};
+    if (s->rank < 0) {
         return TC_OK;
     }
-    if (p != NULL && (key.job.len == 0 || tc_slice_eq(p->job, key.job))) {
-        p->rank = p->rank == s->rank ? s->rank : -1;
+    key.full = s->pod;
+    if (s->pod.len > 0) {
+        TC_TRY(keep_place(st, &key));
+        key.pod = tc__crash_role(s->pod);
+    }
+    if (key.pod.len > 0) {
+        TC_TRY(keep_place(st, &key));
+    }
+    if (s->pid < 0 || s->node.len == 0) {
         return TC_OK;
     }
-    return tc__window_add(&st->places, &key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
+    key.pod = TC_EMPTY;
+    key.pid = s->pid;
+    TC_TRY(keep_place(st, &key));
+    key.node = s->node;
+    return keep_place(st, &key);
 }
 
 /* Adds to what an event says of its pod which rank and job that is. */
 static void place_pod(const struct crash_state *st, struct tc_scope *io)
 {
-    const struct crash_place *p = place_of(st, io->pod);
+    const struct crash_place *p = place_of(st, io->pod, io->node, io->pid);
     if (p != NULL) {
         io->rank = io->rank >= 0 ? io->rank : p->rank;
         io->job = io->job.len > 0 ? io->job : p->job;
+        io->pod = p->rank >= 0 && p->full.len > 0 ? p->full : io->pod;
     }
 }
 
@@ -277,6 +330,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     placed = *ev;
     place_pod(st, &placed.scope);
+    if (tc__crash_is_role(&placed.scope)) {
+        placed.scope.pod = TC_EMPTY;
+    }
     if (step) {
         on_step(st, &placed);
         return TC_OK;

@@ -107,10 +107,16 @@ struct crash_job {
     bool resolved;
 };
 
-/* Which rank of which job a pod runs, where it runs only one. */
+/*
+ * Which rank of which job a pod runs, where it runs only one, or a process is. A process is kept by
+ * its node and by its number alone: those on the launcher's own node are often named without it.
+ */
 struct crash_place {
     struct tc_window_head head;
-    struct tc_slice pod;
+    struct tc_slice pod;  /* "" of a process; also by its role and number: "worker-3" */
+    struct tc_slice full; /* its name */
+    struct tc_slice node; /* of a process */
+    int64_t pid;          /* -1 of a pod */
     struct tc_slice job;
     int32_t rank; /* -1: several */
 };
@@ -136,6 +142,10 @@ struct crash_state {
     int64_t wait_ns;
     uint64_t incidents;
     struct tc_mark watchdog; /* the last one of a log of no job */
+    /* The last failure with words of a log of no job, and whether its rank shows that the job has
+     * several nodes: other logs may be of its other nodes. */
+    struct tc_mark failure;
+    bool failure_spread;
 };
 
 /* ---- read.c ---- */
@@ -144,6 +154,11 @@ struct crash_state {
 bool tc__crash_tells(const struct tc_event *ev);
 /* True when the event tells of a failure or an end; borrows from the event. */
 bool tc__crash_read(const struct tc_event *ev, struct crash_fact *out);
+/* Whether what stands for the pod is only its role and number, by the name of a log: it tells
+ * nothing where no pod is known that ends so. */
+bool tc__crash_is_role(const struct tc_scope *s);
+/* The role and number of a pod: "worker-3" of "llama-worker-3"; "". */
+struct tc_slice tc__crash_role(struct tc_slice pod);
 /* The name that the pods of a job have in common: "llama-worker-3" is of "llama". */
 struct tc_slice tc__crash_workload(struct tc_slice pod);
 
@@ -160,6 +175,12 @@ bool tc__crash_choose(const struct crash_state *st, const struct crash_job *job,
 static inline bool tc__crash_has_rank(const uint64_t *ranks, int32_t rank)
 {
     return rank >= 0 && rank < CRASH_RANKS_MAX && (ranks[rank / 64] >> (rank % 64) & 1) != 0;
+}
+
+/* Whether the rank of a fact is not its local one: its job has several nodes. */
+static inline bool tc__crash_is_spread(const struct crash_fact *f)
+{
+    return f->rank >= 0 && f->local_rank >= 0 && f->rank != f->local_rank;
 }
 
 /* ---- report.c ---- */

@@ -50,6 +50,9 @@ static bool is_followed(const struct crash_fact *f)
         "ncclCommAbort",
         "operation timeout",
         "watchdog timeout",
+        "collective timeout",
+        "collective timed out",
+        "Collective ops is aborted",
         "watchdog got stuck",
         "watchdog thread got stuck",
         "DistStoreError",
@@ -123,8 +126,9 @@ static enum crash_kind kind_of(const struct crash_fact *f)
                                        "No CUDA GPUs are available",
                                        "CUDA-capable device"};
     static const char *const nccl[] = {"NCCL error",  "ncclSystemError",   "ncclUnhandledCudaError",
-                                       "ncclInvalid", "ncclInternalError", "DistBackendError",
-                                       "NCCL Error",  "RCCL error"};
+                                       "ncclInvalid", "ncclInternalError", "RCCL error"};
+    /* Its watchdog says so of all that it meets. */
+    static const char *const backend[] = {"DistBackendError"};
     if (!f->words) {
         return f->signal > 0 ? CRASH_SIGNAL : CRASH_EXCEPTION;
     }
@@ -132,6 +136,7 @@ static enum crash_kind kind_of(const struct crash_fact *f)
            : SAYS(f, memory)                    ? CRASH_GPU_MEMORY
            : SAYS(f, nccl)                      ? CRASH_NCCL
            : SAYS(f, cuda)                      ? CRASH_CUDA
+           : SAYS(f, backend)                   ? CRASH_NCCL
            : f->error.len > 0 || f->signal == 0 ? CRASH_EXCEPTION
                                                 : CRASH_SIGNAL;
 }
@@ -210,9 +215,11 @@ static bool read_container(const struct tc_event *ev, struct crash_fact *out)
     out->teller = CRASH_BY_CONTAINER;
     out->ends = true;
     out->kind = out->signal > 0 ? CRASH_SIGNAL : CRASH_EXCEPTION;
+    bool memory = tc_slice_eq(pod->reason, S("OOMKilled"));
     bool ended = out->signal == SIG_KILL || out->signal == SIG_TERM || out->signal == SIG_INT ||
                  out->signal == SIG_ABORT ||
                  !(pod->reason.len == 0 || tc_slice_eq(pod->reason, S("Error")));
+    ended = ended && !memory;
     out->part = ended || ev->scope.rank < 0 ? CRASH_ENDED : CRASH_OWN;
     return true;
 }
@@ -267,16 +274,34 @@ static struct tc_slice without_number(struct tc_slice name)
                                                                  : name;
 }
 
-struct tc_slice tc__crash_workload(struct tc_slice pod)
+static const char *const ROLES[] = {"-worker", "-master", "-launcher", "-chief", "-head", "-ps"};
+
+bool tc__crash_is_role(const struct tc_scope *s)
 {
-    static const char *const roles[] = {"-worker", "-master", "-launcher",
-                                        "-chief",  "-head",   "-ps"};
-    struct tc_slice name = without_number(pod);
-    for (size_t i = 0; i < TC_COUNT(roles); i++) {
-        struct tc_slice role = tc_slice_cstr(roles[i]);
-        if (name.len > role.len && tc_slice_ends(name, role)) {
-            return tc_slice_head(name, name.len - role.len);
+    struct tc_slice name = without_number(s->pod);
+    for (size_t i = 0; i < TC_COUNT(ROLES) && s->ns.len == 0 && s->container.len == 0; i++) {
+        if (tc_slice_eq(name, tc_slice_from(tc_slice_cstr(ROLES[i]), 1))) {
+            return true;
         }
     }
-    return name;
+    return false;
+}
+
+struct tc_slice tc__crash_role(struct tc_slice pod)
+{
+    struct tc_slice name = without_number(pod);
+    for (size_t i = 0; i < TC_COUNT(ROLES); i++) {
+        struct tc_slice role = tc_slice_cstr(ROLES[i]);
+        if (name.len > role.len && tc_slice_ends(name, role)) {
+            return tc_slice_from(pod, name.len - role.len + 1);
+        }
+    }
+    return TC_EMPTY;
+}
+
+struct tc_slice tc__crash_workload(struct tc_slice pod)
+{
+    struct tc_slice name = without_number(pod);
+    struct tc_slice role = tc__crash_role(pod);
+    return role.len > 0 ? tc_slice_head(pod, pod.len - role.len - 1) : name;
 }

@@ -69,6 +69,38 @@ static int64_t local_rank(const struct crash_choice *c)
     return c->culprit->local_rank >= 0 ? c->culprit->local_rank : words_of(c)->local_rank;
 }
 
+/* Whether a fact can be of the process that was chosen: of its rank, or of none and with the same
+ * end, as a handler of signals tells of it, or of a job that has but one node. */
+static bool tells_node(const struct crash_fact *f, const struct crash_fact *end, int32_t rank)
+{
+    bool nobodys = f->rank < 0 && f->part == CRASH_OWN && f->ends && f->signal > 0;
+    return f->node.len > 0 && !f->gone &&
+           ((rank >= 0 && f->rank == rank) || (nobodys && end != NULL && f->signal == end->signal));
+}
+
+/* The node that anything of this incident says the rank is on: the first that names the rank, else
+ * the only one. */
+static void fill_node(const struct crash_state *st, const struct crash_job *job,
+                      const struct crash_fact *end, struct tc_scope *io)
+{
+    struct crash_fact chain = {.incident = job->incident};
+    const struct crash_fact *first = NULL;
+    bool several = false;
+    const struct crash_fact *f = tc__window_newest(&st->facts, &chain);
+    for (; f != NULL && io->node.len == 0; f = tc__window_older(&st->facts, f)) {
+        if (!tells_node(f, end, io->rank)) {
+            continue;
+        }
+        several = several || (first != NULL && !tc_slice_eq(f->node, first->node));
+        bool better = first == NULL || (f->rank >= 0 && first->rank < 0) ||
+                      (f->rank == first->rank && tc__mark_before(&f->mark, &first->mark));
+        first = better ? f : first;
+    }
+    if (first != NULL && (first->rank >= 0 || !several)) {
+        io->node = first->node;
+    }
+}
+
 struct tc_scope tc__crash_scope(const struct crash_state *st, const struct crash_job *job,
                                 const struct crash_choice *c)
 {
@@ -87,6 +119,7 @@ struct tc_scope tc__crash_scope(const struct crash_state *st, const struct crash
         scope.rank = scope.rank >= 0 ? scope.rank : f->rank;
         scope.pid = scope.pid >= 0 ? scope.pid : f->pid;
     }
+    fill_node(st, job, c->end, &scope);
     scope.job = job->is_job != 0 ? job->name : TC_EMPTY;
     tc_directory_place_rank(st->directory, &scope);
     return scope;

@@ -65,6 +65,35 @@ static void launchers_say_who_died_and_how(void **state)
          -1, 44, "10.0.0.7", -1, 0},
         {"terminate called after throwing an instance of 'c10::Error'\n  what():  x", -1, -1, "",
          -1, 6},
+        {"x3.hsn: rank 21 died from signal 11 and dumped core", 21, -1, "x3.hsn", -1, 11},
+        {"_pmiu_daemon(SIGCHLD): [NID 00012] [c0-0c0s3n0] PE RANK 5 exit signal Bus error", 5, -1,
+         "", -1, 7},
+        {"ERROR:  One or more process (first noticed rank 4) terminated with signal 6", 4, -1, "",
+         -1, 6},
+        {"4 ranks\n[run] sx-2: pid 61202 exited: signal 11", -1, 61202, "", -1, 11},
+        {"rank 3 exited with code 2", 3, -1, "", 2, 0},
+        {"local rank 3 exited with code 2", -1, -1, "", 2, 0},
+        {"[sx-2:61202:0:61440] Caught signal 11 (Segmentation fault: address)", -1, 61202, "sx-2",
+         -1, 11},
+        {"[h41n08:119224] Signal: Aborted (6)", -1, 119224, "h41n08", -1, 6},
+        {"Fatal Python error: Segmentation fault", -1, -1, "", -1, 11},
+        {"[rank21]:[E601] [PG ID 2 PG GUID 5(TP) Rank 1] Process group watchdog thread terminated "
+         "with exception: CUDA error: misaligned address",
+         21, -1, "", -1, 6},
+        {"[E601] [PG ID 0 PG GUID 0(default_pg) Rank 4] Process group watchdog thread terminated "
+         "with exception: x",
+         4, -1, "", -1, 6},
+        {"[E601] [PG ID 2 PG GUID 5(TP) Rank 1] Process group watchdog thread terminated with "
+         "exception: x",
+         -1, -1, "", -1, 6},
+        {"tf-0: x: Collective ops is aborted by: Task /job:worker/replica:0/task:1 died", 1, -1, "",
+         -1, 0},
+        {"unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:2\n", 2, -1, "",
+         -1, 0},
+        {"Memory on the node (IP: 10.9.1.8, ID: ab) where the task (name=x, pid=221, memory", -1,
+         221, "10.9.1.8", -1, 9},
+        {"t-0 | x\nt-2 exited with code 3\n", 2, -1, "", 3, 0},
+        {"t-1 | x\nt-2 exited with code 3\n", -1, -1, "", 3, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_exit(&cases[i]);
@@ -85,6 +114,12 @@ static void those_that_ended_well_or_are_no_reports_give_nothing(void **state)
         "process rank 7 with PID 6 on node",
         "terminate called after throwing an instance of 'x",
         "worker (pid 7), PID 9",
+        "trainer-3 exited with code 0",
+        "LOG:  server process (PID 71) exited with exit code 1",
+        "Fatal Python error: init_sys_streams: can't initialize sys",
+        "RankFailed: rank 3 exited with code 1",
+        "Traceback (most recent call last):\n    ...\nLost: rank 3 exited with code 1",
+        "/job:worker/replica:0/task:1 started",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_int_equal(decode(texts[i]), TC_OK);
@@ -233,6 +268,114 @@ static void a_deepspeed_command_names_the_local_rank(void **state)
     SAME(t.events[0].exit.role, "first");
 }
 
+static void launchers_say_where_ranks_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t rank;
+        int64_t pid;
+        const char *node;
+    } cases[] = {
+        {"[run] host=sx-2 rank=8 local_rank=0 pid=612", 8, 612, "sx-2"},
+        {"(C pid=5) - (node_id=ab, ip=10.3.0.19, pid=397) world_rank=3, local_rank=1, node_rank=1",
+         3, 397, "10.3.0.19"},
+        {"global_rank: 3, local_rank: 1, hostname: gpu-7", 3, -1, "gpu-7"},
+        {"Rank 9 on host gpu-7", 9, -1, "gpu-7"},
+        {"[lc-8:412] MCW rank 23 bound to socket 0[core 0[hwt 0]]: [B/./.]", 23, 412, "lc-8"},
+        {"[lc-8:412] *** reported by process [3121741825,23]", 23, 412, "lc-8"},
+        {"[0] MPI startup(): 23      412    lc-8          {0-9}", 23, 412, "lc-8"},
+        {"[0] MPI startup(): Rank    Pid      Node name       Pin cpu", -1, -1, ""},
+        {"python train.py --local_rank=3 --host=x", -1, -1, ""},
+        {"local_rank=3 rank=4 master_host=gpu-1", -1, -1, ""},
+        {"failed on host gpu-7", -1, -1, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        assert_int_equal(t.count, cases[i].rank >= 0);
+        if (cases[i].rank >= 0) {
+            assert_int_equal(t.events[0].kind, TC_EVENT_RANK_PLACE);
+            assert_int_equal(t.events[0].scope.rank, cases[i].rank);
+            assert_int_equal(t.events[0].scope.pid, cases[i].pid);
+            SAME(t.events[0].scope.node, cases[i].node);
+        }
+    }
+}
+
+static void deepspeed_maps_all_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("global_rank_mapping=defaultdict(<class 'list'>, {'w-0': [0, 1], 'w-1': "
+               "[2, 3]})\n"),
+        TC_OK);
+    assert_int_equal(t.count, 4);
+    for (int32_t i = 0; i < 4; i++) {
+        assert_int_equal(t.events[i].kind, TC_EVENT_RANK_PLACE);
+        assert_int_equal(t.events[i].scope.rank, i);
+        SAME(t.events[i].scope.node, i < 2 ? "w-0" : "w-1");
+    }
+    assert_int_equal(decode("global_rank_mapping=defaultdict(<class 'list'>, {'w-0': [0, "), TC_OK);
+    assert_int_equal(t.count, 0);
+}
+
+static void the_rest_of_a_log_says_whose_a_stack_is(void **state)
+{
+    (void)state;
+    static const char labelled[] = "12: Traceback (most recent call last):\n"
+                                   "12:   File \"a.py\", line 1, in f\n12: KeyError: 'one'\n"
+                                   "srun: error: k2: task 12: Exited with exit code 1\n";
+    static const struct {
+        const char *text;
+        int32_t rank;
+        const char *node;
+    } cases[] = {
+        {labelled, 12, ""},
+        {"SLURM_JOB_NODELIST=w7\n" STACK("KeyError: 1"), -1, "w7"},
+        {"SLURM_JOB_NODELIST=w[7-8]\n" STACK("KeyError: 1"), -1, ""},
+        {"[init] nprocs=8 host=w7\n" STACK("KeyError: 1"), -1, "w7"},
+        {"Running on host w7\nNNODES=2\n" STACK("KeyError: 1"), -1, ""},
+        {"host: w7\nhost: w8\n" STACK("KeyError: 1"), -1, ""},
+        {"redis:\n  host: w7\n" STACK("KeyError: 1"), -1, ""},
+        {"store host=w7 port=29500\n" STACK("KeyError: 1"), -1, ""},
+        {"Running on host w7\n" STACK("KeyError: 1"), -1, "w7"},
+        {"host: localhost\n" STACK("KeyError: 1"), -1, ""},
+        {"[Rank 3 Error Snippet]:\n" STACK("KeyError: 1"), 3, ""},
+        {"RANK=3 LOCAL_RANK=1\n" STACK("KeyError: 1"), 3, ""},
+        {"process_id=3 of 4\n" STACK("KeyError: 1"), 3, ""},
+        {"RANK=0\n" STACK("KeyError: 1"), -1, ""},
+        {"RANK=3\nRANK=4\n" STACK("KeyError: 1"), -1, ""},
+        {"{\"host\":\"w7\",\"rank\":3,\"msg\":\"x\",\"exc_info\":\"Traceback (most recent call "
+         "last):\\n  File \\\"a.py\\\", line 1, in f\\nKeyError: \\\"one\\\"\"}\n",
+         3, "w7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        assert_int_equal(t.count, 1);
+        SAME(t.events[0].exit.error, "KeyError");
+        assert_int_equal(t.events[0].scope.rank, cases[i].rank);
+        SAME(t.events[0].scope.node, cases[i].node);
+    }
+}
+
+static void what_tests_captured_is_no_failure(void **state)
+{
+    (void)state;
+    static const char head[] = "==== test session starts ====\n";
+    static const char *const ends[] = {"==== 3 passed in 4.1s ====\n",
+                                       "== 3 passed, 1 warning in 4.1s ==\n",
+                                       "= 1 failed, 3 passed in 4.1s =\n", ""};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[600];
+        (void)snprintf(text, sizeof text, "%s%s%s", head, STACK("KeyError: 1"), ends[i]);
+        assert_int_equal(decode(text), TC_OK);
+        assert_int_equal(t.count, i >= 2);
+        (void)snprintf(text, sizeof text, "%s%s%s", head, ends[i], STACK("KeyError: 1"));
+        assert_int_equal(decode(text), TC_OK);
+        assert_int_equal(t.count, 1);
+    }
+}
+
 static void errors_of_cuda_are_faults_of_the_driver(void **state)
 {
     (void)state;
@@ -379,6 +522,10 @@ int main(void)
         cmocka_unit_test_setup(stacks_that_are_no_failures_give_nothing, setup),
         cmocka_unit_test_setup(what_became_of_the_process_is_told, setup),
         cmocka_unit_test_setup(a_deepspeed_command_names_the_local_rank, setup),
+        cmocka_unit_test_setup(launchers_say_where_ranks_run, setup),
+        cmocka_unit_test_setup(deepspeed_maps_all_ranks, setup),
+        cmocka_unit_test_setup(the_rest_of_a_log_says_whose_a_stack_is, setup),
+        cmocka_unit_test_setup(what_tests_captured_is_no_failure, setup),
         cmocka_unit_test_setup(errors_of_cuda_are_faults_of_the_driver, setup),
         cmocka_unit_test_setup(errors_of_files_are_errors_of_storage, setup),
         cmocka_unit_test_setup(rays_monitor_kills_for_memory, setup),

@@ -59,6 +59,44 @@ static void a_described_pod_says_its_state_its_containers_and_its_events(void **
     assert_int_equal(sniff(POD CONTAINER EVENTS), TC_SNIFF_LIKELY);
 }
 
+static void a_described_pod_says_which_rank_it_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t rank;
+        const char *job;
+    } cases[] = {
+        {"Labels:  training.kubeflow.org/job-name=v\n         "
+         "training.kubeflow.org/replica-index=1\n"
+         "Containers:\n  main:\n    Image: x\n    Environment:\n      RANK:  2\n",
+         2, "v"},
+        {"Annotations:  batch.kubernetes.io/job-completion-index: 5\nContainers:\n  main:\n    "
+         "Image: "
+         "x\n    Environment:\n      RANK:   (v1:metadata.annotations['batch.kubernetes.io/"
+         "job-completion-index'])\n",
+         5, ""},
+        {"Containers:\n  main:\n    Image: x\n    Limits:\n      nvidia.com/gpu:  8\n    "
+         "Environment:\n      RANK:  2\n",
+         -1, ""},
+        {"Containers:\n  main:\n    Image: x\n    Environment:\n      RANK:  many\n", -1, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1000];
+        (void)snprintf(text, sizeof text, "Name: w-3\nNamespace: team\nNode: n1/10.0.0.1\n%s",
+                       cases[i].text);
+        assert_int_equal(decode(text), TC_OK);
+        assert_int_equal(t.count, cases[i].rank >= 0);
+        if (cases[i].rank >= 0) {
+            assert_int_equal(t.events[0].kind, TC_EVENT_RANK_PLACE);
+            assert_int_equal(t.events[0].scope.rank, cases[i].rank);
+            SAME(t.events[0].scope.pod, "w-3");
+            SAME(t.events[0].scope.node, "n1");
+            SAME(t.events[0].scope.job, cases[i].job);
+        }
+    }
+}
+
 static void a_block_may_be_cut_at_its_top(void **state)
 {
     (void)state;
@@ -328,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_described_pod_says_its_state_its_containers_and_its_events, setup),
+        cmocka_unit_test_setup(a_described_pod_says_which_rank_it_runs, setup),
         cmocka_unit_test_setup(a_block_may_be_cut_at_its_top, setup),
         cmocka_unit_test_setup(what_is_not_a_pod_says_nothing_of_one, setup),
         cmocka_unit_test_setup(a_name_inside_of_a_block_begins_no_other, setup),

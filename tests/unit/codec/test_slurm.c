@@ -63,9 +63,8 @@ static void lines_of_logs_say_what_failed(void **state)
          "47", "", 0, 0},
         {"slurmstepd: error: Step 47.0 exceeded memory limit (9 > 8), being killed", KILLED, "",
          "47", "", 0, 0},
-        {"srun: error: n1: task 0: Out Of Memory", KILLED, "n1", "", "", 0, 0},
         {"srun: error: n1: tasks 0-7: Exited with exit code 3", ENDED, "n1", "", "", 3, 0},
-        {"0: srun: error: n1: task 2: Segmentation fault (core dumped)", ENDED, "n1", "", "", -1,
+        {"0: srun: error: n1: task 0: Segmentation fault (core dumped)", ENDED, "n1", "", "", -1,
          11},
         {"_job_complete: JobId=47 WEXITSTATUS 1", ENDED, "", "47", "", 1, 0},
         {"_job_complete: JobId=47 WTERMSIG 9", ENDED, "", "47", "", -1, 9},
@@ -201,11 +200,63 @@ static void srun_and_slurmstepd_know_more_together(void **state)
                             "something else\n"
                             "srun: error: n1: task 0: Out Of Memory\n"),
                      TC_OK);
-    assert_int_equal(t.count, 2);
-    for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(t.count, 3);
+    for (size_t i = 0; i < 3; i++) {
         SAME(t.events[i].scope.node, "n1");
         SAME(t.events[i].scope.job, "47");
     }
+    assert_int_equal(t.events[1].kind, KILLED);
+    assert_int_equal(t.events[2].kind, ENDED);
+    assert_int_equal(t.events[2].exit.signal, 9);
+}
+
+#define TASK(node, task) "srun: error: " node ": task " task ": Bus error\n"
+
+static void tasks_are_ranks_unless_they_are_launchers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t rank;
+    } cases[] = {
+        {TASK("n1", "3"), 3},
+        {TASK("n1", "3") "srun: error: n2: tasks 4-7: Terminated\n", 3},
+        {TASK("n1", "1") TASK("n1", "0"), 1},
+        {"SLURM_NTASKS=2\nWORLD_SIZE=2\n" TASK("n2", "1") TASK("n1", "0"), 1},
+        {"srun: error: n1: tasks 3,5: Bus error\n", -1},
+        /* Of a job that has but this one, and of one on each node. */
+        {TASK("n1", "0"), -1},
+        {TASK("n2", "1") TASK("n1", "0"), -1},
+        {"SLURM_NTASKS_PER_NODE=1\n" TASK("n2", "1"), -1},
+        {"SLURM_NTASKS=2\nWORLD_SIZE=16\n" TASK("n2", "1"), -1},
+        {"+ srun torchrun --nnodes 4 train.py\n" TASK("n2", "1"), -1},
+        {TASK("n2", "1") "[launch.py:319:sigkill_handler] Killing subprocess 7\n", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        assert_true(t.count >= 1);
+        if (t.events[0].scope.rank != cases[i].rank) {
+            print_error("%s\n", cases[i].text);
+        }
+        assert_int_equal(t.events[0].scope.rank, cases[i].rank);
+    }
+}
+
+static void examples_and_what_is_over_give_nothing(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "srun: error: <node>: task N: Bus error",
+        "Last week it ended with\n\n> " TASK("n1", "3") "\nThe board was replaced.\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(decode(texts[i]), TC_OK);
+        assert_int_equal(t.count, 0);
+    }
+    assert_int_equal(decode("It ended with\n\n> " TASK("n1", "3")), TC_OK);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(sniff("# Runbook\n\n" TASK("n1", "3")), TC_SNIFF_NO);
+    assert_int_equal(sniff(TASK("n1", "3")), TC_SNIFF_LIKELY);
 }
 
 static void a_small_arena_is_an_error(void **state)
@@ -244,6 +295,8 @@ int main(void)
         cmocka_unit_test_setup(tables_are_read_by_their_columns, setup),
         cmocka_unit_test_setup(lists_of_hosts_are_taken_apart, setup),
         cmocka_unit_test_setup(srun_and_slurmstepd_know_more_together, setup),
+        cmocka_unit_test_setup(tasks_are_ranks_unless_they_are_launchers, setup),
+        cmocka_unit_test_setup(examples_and_what_is_over_give_nothing, setup),
         cmocka_unit_test_setup(a_small_arena_is_an_error, setup),
         cmocka_unit_test_setup(every_cut_is_read_and_others_are_left_alone, setup),
     };

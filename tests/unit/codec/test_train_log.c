@@ -171,6 +171,29 @@ static void the_rank_is_in_the_name_of_the_file(void **state)
     }
 }
 
+static void pod_is_in_the_name_of_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *pod;
+    } cases[] = {
+        {"t/llama-worker-3.log", "llama-worker-3"},
+        {"llama-worker-3-previous.log", "llama-worker-3"},
+        {"master-0.txt", "master-0"},
+        {"coworker-3.log", ""},
+        {"Llama-worker-3.log", ""},
+        {"worker-x.log", ""},
+        {"worker-3.log.gz", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_scope scope = TC_SCOPE_NONE;
+        tc__train_pod_file(tc_slice_cstr(cases[i].path), &scope);
+        assert_true(tc_slice_eq(scope.pod, tc_slice_cstr(cases[i].pod)));
+    }
+}
+
 /* kubectl logs --prefix --timestamps */
 static void pod_is_in_the_prefix_of_the_line(void **state)
 {
@@ -225,6 +248,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_not_understood_is_counted_and_long_lines_are_cut, setup),
         cmocka_unit_test_setup(pod_is_in_the_path_where_kubernetes_keeps_logs, setup),
         cmocka_unit_test_setup(the_rank_is_in_the_name_of_the_file, setup),
+        cmocka_unit_test_setup(pod_is_in_the_name_of_the_file, setup),
         cmocka_unit_test_setup(pod_is_in_the_prefix_of_the_line, setup),
         cmocka_unit_test_setup(training_logs_are_recognised_and_others_are_left_alone, setup),
     };

@@ -351,6 +351,109 @@ static void a_container_counts_when_its_rank_is_known(void **state)
     assert_int_equal(f->scope.rank, 3);
 }
 
+static void a_container_that_hit_its_memory_limit_failed_by_itself(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = container(5, 137);
+    ev.scope.rank = 2;
+    ev.pod.reason = TC_LIT("OOMKilled");
+    feed(h, ev);
+    assert_int_equal(only(h)->scope.rank, 2);
+}
+
+static struct tc_event place(int32_t rank, const char *node, int64_t pid)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_RANK_PLACE);
+    ev.scope.rank = rank;
+    ev.scope.node = tc_slice_cstr(node);
+    ev.scope.pid = pid;
+    return ev;
+}
+
+static void a_process_is_the_rank_that_a_list_gives_it(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = told(5, -1, "process");
+    ev.exit.signal = 11;
+    ev.scope.node = TC_LIT("n1");
+    ev.scope.pid = 71;
+    feed(h, place(8, "n1", 70));
+    feed(h, place(9, "n1", 71));
+    feed(h, place(10, "n2", 71));
+    feed(h, ev);
+    assert_int_equal(only(h)->scope.rank, 9);
+}
+
+static void a_process_that_two_nodes_have_is_nobody(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = told(5, -1, "process");
+    ev.exit.signal = 11;
+    ev.scope.pid = 71;
+    feed(h, place(9, "n1", 71));
+    feed(h, place(10, "n2", 71));
+    feed(h, ev);
+    assert_int_equal(only(h)->scope.rank, -1);
+}
+
+static void the_node_is_that_of_any_word_of_the_rank(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, with_role(told(1, 3, "launcher"), "first"));
+    feed(h, stack(1, 3, CUDA));
+    feed(h, launcher(9, 3, 1));
+    assert_text(only(h)->scope.node, "gpu-07");
+}
+
+static void a_handler_of_the_same_signal_names_the_node(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event first = with_role(launcher(2, 44, -6), "first");
+    struct tc_event handler = told(1, -1, "process");
+    first.scope.node = TC_EMPTY;
+    handler.exit.signal = 6;
+    handler.scope.node = TC_LIT("n8");
+    feed(h, first);
+    feed(h, handler);
+    const struct tc_finding *f = only(h);
+    assert_int_equal(f->scope.rank, 44);
+    assert_text(f->scope.node, "n8");
+}
+
+/* The same of a log that no job is named for. */
+static struct tc_event of_log(struct tc_event ev, uint32_t source)
+{
+    ev.scope.job = TC_EMPTY;
+    ev.raw.source = source;
+    return ev;
+}
+
+static void consequences_in_another_log_are_not_told(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event other = of_log(with_role(launcher(7, 3, 1), "first"), 2);
+    other.exit.local_rank = 3;
+    struct tc_event root = of_log(with_role(launcher(5, 12, 1), "first"), 1);
+    root.exit.local_rank = 4;
+    feed(h, of_log(stack(5, 12, "AssertionError: x"), 1));
+    feed(h, root);
+    feed(h, of_log(stack(7, 3, REMOTE), 2));
+    feed(h, other);
+    assert_int_equal(only(h)->scope.rank, 12);
+}
+
+static void logs_of_two_jobs_are_both_told(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, of_log(stack(5, 2, "AssertionError: x"), 1));
+    feed(h, of_log(launcher(5, 2, 1), 1));
+    feed(h, of_log(stack(7, 3, CUDA), 2));
+    feed(h, of_log(launcher(7, 3, 1), 2));
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 2);
+}
+
 static void two_failures_on_either_side_of_the_window(void **state)
 {
     struct tc_harness *h = *state;
@@ -493,6 +596,13 @@ int main(void)
         TEST(the_end_of_the_job_proves_a_stack),
         TEST(a_log_that_ends_in_a_stack_tells_of_its_loader),
         TEST(a_container_counts_when_its_rank_is_known),
+        TEST(a_container_that_hit_its_memory_limit_failed_by_itself),
+        TEST(a_process_is_the_rank_that_a_list_gives_it),
+        TEST(a_process_that_two_nodes_have_is_nobody),
+        TEST(the_node_is_that_of_any_word_of_the_rank),
+        TEST(a_handler_of_the_same_signal_names_the_node),
+        TEST(consequences_in_another_log_are_not_told),
+        TEST(logs_of_two_jobs_are_both_told),
         TEST(two_failures_on_either_side_of_the_window),
         TEST(others_are_waited_for),
         TEST(a_job_that_trains_again_is_resolved),
