@@ -26,8 +26,7 @@ void tc__gpuf_join_move(struct gpuf_state *st, uint64_t from, uint64_t to)
 /* The i-th of those that are still there and open; NULL. */
 static struct gpuf_incident *recent(const struct gpuf_state *st, size_t i)
 {
-    struct gpuf_incident *in =
-        i < st->recent_count ? tc__window_at(&st->incidents, st->recent[i]) : NULL;
+    struct gpuf_incident *in = tc__window_at(&st->incidents, st->recent[i]);
     return in != NULL && in->end == GPUF_OPEN ? in : NULL;
 }
 
@@ -95,11 +94,13 @@ const struct tc_gpu *tc__gpuf_join_xid(struct gpuf_state *st, const struct tc_ev
     if (ev->kind != TC_EVENT_XID || (names->uuid.len > 0) == names->pci.known) {
         return names;
     }
-    for (size_t i = 0; i < GPUF_RECENT_MAX; i++) {
+    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
         const struct gpuf_incident *in = recent(st, i);
-        const struct tc_gpu *other = in == NULL ? NULL : names_of(st, in);
-        if (other == NULL || other == names || !completes(names, other) ||
-            !has_xid(in, ev->xid.code, ev->time_ns)) {
+        if (in == NULL || in->gpu == names->id || !has_xid(in, ev->xid.code, ev->time_ns)) {
+            continue;
+        }
+        const struct tc_gpu *other = names_of(st, in);
+        if (other == NULL || other == names || !completes(names, other)) {
             continue;
         }
         if (found != NULL && found != other) {
@@ -118,7 +119,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
     if (names->pci.known || names->uuid.len == 0) {
         return names;
     }
-    for (size_t i = 0; i < GPUF_RECENT_MAX; i++) {
+    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
         const struct gpuf_incident *in = recent(st, i);
         const struct tc_gpu *other = in == NULL ? NULL : names_of(st, in);
         if (other == NULL || other == names || is_nowhere(other->node) ||
@@ -138,7 +139,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
 unsigned tc__gpuf_join_others(const struct gpuf_state *st, const struct gpuf_incident *in)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < GPUF_RECENT_MAX; i++) {
+    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
         const struct gpuf_incident *other = recent(st, i);
         if (other != NULL && other != in && !is_nowhere(in->node) && other->gpu != in->gpu &&
             tc_slice_eq(other->node, in->node) &&
