@@ -29,7 +29,6 @@ ALLOWED = {
     "tc__net_clock": "tests and fuzzers move the time",
     "tc_log_redirect": "tests read the log and set its time",
     "tc_story_steps": "a test bounds the work of linking, which is not to be timed",
-    "tc_as_list": "a format takes lists of names, as it takes lists of numbers",
 }
 
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)

@@ -62,7 +62,7 @@ function amount(knob, value) {
     [60, 'min'],
     [1, 's'],
   ];
-  const [seconds, unit] = units.find(([length]) => value % length === 0);
+  const [seconds, unit] = value === 0 ? units.at(-1) : units.find(([length]) => value % length === 0);
   return `${value / seconds} ${unit}`;
 }
 
