@@ -225,14 +225,17 @@ static tc_status recover(struct tc_outbox *o, const struct tc_outbox_config *con
     tc_status status = read_log(o);
     status = status == TC_OK ? count_pending(o) : status;
     if (status == TC_OK && (o->stats.torn_bytes > 0 || o->stats.damaged > 0)) {
+        char name[TC__LOG_NAME_MAX];
+        tc__log_name(name, o->log.seq, "log");
         tc_log_fields(TC_LOG_WARN, "the log of verdicts was damaged and is repaired",
-                      TC_LOG_CSTR("dir", config->dir),
+                      TC_LOG_CSTR("dir", config->dir), TC_LOG_CSTR("file", name),
                       TC_LOG_NUMBER("torn_bytes", (int64_t)o->stats.torn_bytes),
                       TC_LOG_NUMBER("skipped", (int64_t)o->stats.damaged));
     }
     if (status == TC_OK) {
         o->stats.incidents = o->marks.count;
         apply(o, config);
+        tc__file_cut_zeros(o->path);
     }
     status = status == TC_OK && restore != NULL ? restore_marks(o, restore, context) : status;
     return status == TC_OK ? TC_OK

@@ -183,6 +183,12 @@ TC_CHECKED tc_status tc__file_append(struct tc__file *f, const struct tc_outbox_
 TC_CHECKED tc_status tc__file_sync(struct tc__file *f, const struct tc_outbox_io *io,
                                    struct tc_error *err);
 
+/*
+ * Cuts zeros off the end of a regular file, as a loss of power leaves them, and logs how many. A
+ * file that is not there, or cannot be written, is left to whoever opens it for a verdict.
+ */
+void tc__file_cut_zeros(const char *path);
+
 /* Gives the verdicts that may be in the file already, in order; false at the end. */
 typedef bool (*tc__file_expect_fn)(void *context, struct tc_slice *out_json);
 /*
