@@ -111,6 +111,9 @@ void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
 tc_status tc__store_io_error(struct tc_store *s, int error, const char *what, const char *path,
                              struct tc_error *err);
 
+/* TC_E_UNSUPPORTED when a file there is of a newer version than this program writes. Reads only. */
+TC_CHECKED tc_status tc__check_version(const char *dir, struct tc_error *err);
+
 /* Recovery of what a process left in open/. */
 TC_CHECKED tc_status tc__recover(struct tc_store *s, struct tc_error *err);
 /*

@@ -165,6 +165,8 @@ static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
                        "another data_dir",
                        dir);
     }
+    /* Before the evidence is repaired, which looks for newer files of its own. */
+    TC_TRY(tc_outbox_check_version(d->outbox_dir, err));
     TC_TRY(make_directory(d->evidence_dir, err));
     TC_TRY(make_directory(d->outbox_dir, err));
     return make_directory(d->spool_dir, err);
