@@ -106,3 +106,68 @@ describe('after a newer tracecore', () => {
     await refuses(daemon, [/\.log/, /format version 2/, /up to 1/, /newer tracecore/]);
   });
 });
+
+describe('a directory that others have a hand in', () => {
+  test('gone, or another one: 503 and a line in the log, until it is back', async () => {
+    const daemon = make('gone');
+    await daemon.start();
+    assert.equal((await post(daemon.http, 'logs', fault('gpu-1'))).status, 200);
+    const away = `${daemon.dataDir}.away`;
+    const lines = () => daemon.log().split('\n').filter((line) => line.includes('removed or replaced'));
+    const refused = async () => {
+      const answer = await post(daemon.http, 'logs', fault('gpu-lost'));
+      assert.equal(answer.status, 503);
+      assert.ok(Number(answer.headers['retry-after']) >= 1, 'Retry-After');
+    };
+    fs.renameSync(daemon.dataDir, away);
+    await refused();
+    await refused();
+    assert.equal(lines().length, 1, lines().join('\n'));
+    fs.mkdirSync(path.join(daemon.dataDir, 'evidence/open'), { recursive: true });
+    await refused();
+    assert.deepEqual(fs.readdirSync(path.join(daemon.dataDir, 'evidence/open')), []);
+    fs.rmSync(daemon.dataDir, { recursive: true });
+    fs.renameSync(away, daemon.dataDir);
+    assert.equal((await post(daemon.http, 'logs', fault('gpu-2'))).status, 200);
+    await daemon.stop();
+    assert.equal(daemon.batches().length, 2);
+    daemon.assertWhole();
+  });
+
+  test('removed before the first batch: refused, and nothing is made in its place', async () => {
+    const daemon = make('removed');
+    await daemon.start();
+    fs.rmSync(daemon.dataDir, { recursive: true });
+    assert.equal((await post(daemon.http, 'logs', fault('gpu-1'))).status, 503);
+    assert.ok(!fs.existsSync(daemon.dataDir));
+    await daemon.stop();
+  });
+
+  test('one that others can write to, or with a link in it, is refused with the remedy', async () => {
+    const daemon = await used('others');
+    const inside = path.join(daemon.dataDir, 'evidence');
+    const mode = fs.statSync(inside).mode;
+    fs.chmodSync(daemon.dataDir, 0o777);
+    await refuses(daemon, [/everybody can write to it/, /chmod o-w/]);
+    fs.chmodSync(daemon.dataDir, 0o700);
+    fs.chmodSync(inside, 0o757);
+    await refuses(daemon, [/evidence: everybody can write to it/]);
+    fs.chmodSync(inside, mode);
+    if (process.getuid() === 0) {
+      fs.chownSync(inside, 12345, 0);
+      await refuses(daemon, [/belongs to uid 12345/, /chown -R/]);
+      fs.chownSync(inside, 0, 54321);
+      fs.chmodSync(inside, 0o770);
+      await refuses(daemon, [/group 54321 can write to it/, /chmod g-w/]);
+      fs.chownSync(inside, 0, process.getgid());
+    }
+    const log = only(path.join(daemon.dataDir, 'outbox'), '.log');
+    fs.renameSync(log, `${daemon.home}/elsewhere.log`);
+    fs.symlinkSync(`${daemon.home}/elsewhere.log`, log);
+    await refuses(daemon, [/\.log: is a symbolic link/, /another data_dir/]);
+    fs.rmSync(log);
+    fs.renameSync(`${daemon.home}/elsewhere.log`, log);
+    await daemon.start(); /* group-writable by a group of its own is fine: fsGroup */
+    await daemon.stop();
+  });
+});
