@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -42,6 +43,27 @@ static void table_cut(struct tc__table *t, uint64_t size, uint64_t seen)
     t->seen = seen;
 }
 
+/*
+ * Whether names in the store's directory still lead to what is open here. Somebody may remove,
+ * rename or mount over a directory while it is in use; what is written then nobody finds again.
+ */
+static tc_status check_place(const struct tc_store *s, struct tc_error *err)
+{
+    struct stat opened;
+    struct stat named;
+    bool same = fstat(s->dir_fd, &opened) == 0 && stat(s->dir, &named) == 0 &&
+                opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+    bool has_name =
+        s->segment.fd < 0 || (fstat(s->segment.fd, &opened) == 0 && opened.st_nlink > 0);
+    if (same && has_name) {
+        return TC_OK;
+    }
+    return tc_fail(err, TC_E_IO, 0,
+                   "%s: data_dir was removed or replaced while in use: put it back, or restart "
+                   "the daemon",
+                   s->dir);
+}
+
 /* A new segment, begun in the buffer. */
 static tc_status begin_segment(struct tc_store *s, const struct tc_batch *batch,
                                struct tc_error *err)
@@ -49,6 +71,7 @@ static tc_status begin_segment(struct tc_store *s, const struct tc_batch *batch,
     struct tc__segment *g = &s->segment;
     char path[TC__PATH_MAX];
     uint64_t id = 0;
+    TC_TRY(check_place(s, err));
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id || id == 0) {
         return tc_fail(err, TC_E_IO, 0, "the system gives no random bytes");
     }
@@ -144,6 +167,22 @@ static tc_status fail_group(struct tc_store *s, int error, const char *what, str
     s->shared->stats.commit_failures++;
     (void)pthread_mutex_unlock(&s->shared->mutex);
     return tc__store_io_error(s, error, what, path, err);
+}
+
+/* The group is in a file that nobody finds: no name is touched, for it may be somebody else's. */
+static tc_status fail_displaced(struct tc_store *s, tc_status status)
+{
+    struct tc__segment *g = &s->segment;
+    if (g->durable.size == 0) {
+        (void)!s->config.io.truncate(g->fd, 0);
+        (void)close(g->fd);
+        g->fd = -1;
+    }
+    lose_group(s, false);
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    s->shared->stats.commit_failures++;
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    return status;
 }
 
 /* Compresses one piece into the buffer, which has room. */
@@ -257,6 +296,11 @@ static tc_status make_durable(struct tc_store *s, struct tc_error *err)
         char path[TC__PATH_MAX];
         tc__path(path, s->dir, "open", NULL);
         error = tc__sync_dir(&s->config.io, path);
+    }
+    /* First, because a directory that is gone cannot be synced either. */
+    tc_status status = check_place(s, err);
+    if (status != TC_OK) {
+        return fail_displaced(s, status);
     }
     if (error != 0) {
         return fail_group(s, error, "sync", err);

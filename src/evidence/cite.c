@@ -96,25 +96,16 @@ tc_status tc__citations_open(struct tc_store *s, struct tc_error *err)
     struct tc__citations *c = &s->citations;
     struct newest newest = {0};
     char path[TC__PATH_MAX];
-    struct stat st;
     if (pthread_mutex_init(&c->mutex, NULL) != 0) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the evidence store");
     }
     c->has_mutex = true;
     tc__path(path, s->dir, "citations.idx", NULL);
     c->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    if (c->fd < 0 || fstat(c->fd, &st) != 0) {
+    if (c->fd < 0) {
         return tc__store_io_error(s, errno, "open", path, err);
     }
-    uint64_t size = (uint64_t)st.st_size;
-    c->size = size / TC__CITE_BYTES * TC__CITE_BYTES;
-    if (c->size < size) {
-        if (s->config.io.truncate(c->fd, (off_t)c->size) != 0) {
-            return tc__store_io_error(s, errno, "cut", path, err);
-        }
-        tc__tell(s, "%s: cut a torn line of %llu bytes", path,
-                 (unsigned long long)(size - c->size));
-    }
+    TC_TRY(tc__cut_lines(s, c->fd, path, TC__CITE_BYTES, &c->size, err));
     int error = tc__cite_each(s->dir, take_newest, NULL, &newest);
     if (error != 0) {
         return tc__store_io_error(s, error, "read", path, err);

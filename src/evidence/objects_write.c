@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Lines of deleted objects that may stand in the index beyond as many as there are kept ones. */
@@ -150,23 +149,16 @@ static tc_status survey_index(struct tc_store *s, struct survey *out, struct tc_
 static tc_status open_index(struct tc_store *s, struct tc_error *err)
 {
     char path[TC__PATH_MAX];
-    struct stat st;
+    uint64_t size = 0;
     tc__path(path, s->dir, "objects.idx", NULL);
     if (s->objects.fd >= 0) {
         (void)close(s->objects.fd);
     }
     s->objects.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-    if (s->objects.fd < 0 || fstat(s->objects.fd, &st) != 0) {
+    if (s->objects.fd < 0) {
         return index_error(s, errno, "open", err);
     }
-    uint64_t torn = (uint64_t)st.st_size % TC__OBJECT_LINE;
-    if (torn > 0) {
-        if (s->config.io.truncate(s->objects.fd, st.st_size - (off_t)torn) != 0) {
-            return index_error(s, errno, "cut", err);
-        }
-        tc__tell(s, "%s: cut a torn line of %llu bytes", path, (unsigned long long)torn);
-    }
-    return TC_OK;
+    return tc__cut_lines(s, s->objects.fd, path, TC__OBJECT_LINE, &size, err);
 }
 
 tc_status tc__objects_open(struct tc_store *s, struct tc_error *err)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Damage may hide numbers that were given out: so many are skipped. */
@@ -124,22 +125,31 @@ static int cover(struct tc_store *s, struct tc__scan *scan, const struct tc__bat
     return error;
 }
 
-static bool all_zero(const struct tc__scan *scan, const struct tc__batch *b)
+tc_status tc__cut_lines(struct tc_store *s, int fd, const char *path, size_t line_bytes,
+                        uint64_t *out_size, struct tc_error *err)
 {
-    char bytes[4096];
-    for (uint64_t done = 0; done < b->disk;) {
-        uint64_t step = b->disk - done < sizeof bytes ? b->disk - done : sizeof bytes;
-        if (tc__read_at(scan->fd, bytes, (size_t)step, b->at + done) != (ssize_t)step) {
-            return false;
-        }
-        for (uint64_t i = 0; i < step; i++) {
-            if (bytes[i] != 0) {
-                return false;
-            }
-        }
-        done += step;
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return tc__store_io_error(s, errno, "read", path, err);
     }
-    return true;
+    uint64_t size = (uint64_t)st.st_size;
+    uint64_t whole = size / line_bytes * line_bytes;
+    for (char last = '\0'; whole > 0; whole -= line_bytes) {
+        if (tc__read_at(fd, &last, 1, whole - 1) < 0) {
+            return tc__store_io_error(s, errno, "read", path, err);
+        }
+        if (last != '\0') {
+            break;
+        }
+    }
+    if (whole < size) {
+        if (s->config.io.truncate(fd, (off_t)whole) != 0) {
+            return tc__store_io_error(s, errno, "cut", path, err);
+        }
+        tc__tell(s, "%s: cut a torn tail of %llu bytes", path, (unsigned long long)(size - whole));
+    }
+    *out_size = whole;
+    return TC_OK;
 }
 
 /* The walk over one segment. */
@@ -152,19 +162,11 @@ struct walk {
 
 static void take_bad(struct tc_store *s, struct walk *w, struct tc__batch *b)
 {
-    int error = 0;
-    /* After a loss of power a file may have grown before its bytes were there. */
-    bool is_torn = b->is_tail && !w->scan.has_end && all_zero(&w->scan, b);
     use_number(s, b->first.number);
-    if (!is_torn) {
-        error = set_aside(s, w->scan.fd, w->seq, b);
-        use_number(s, w->scan.last + NUMBER_GAP);
-    }
+    int error = set_aside(s, w->scan.fd, w->seq, b);
+    use_number(s, w->scan.last + NUMBER_GAP);
     if (error == 0 && b->is_tail) {
         w->cut_at = b->at;
-        if (is_torn) {
-            count(s, b->disk, 0);
-        }
     } else if (error == 0 && b->disk >= TC__PIECE_BYTES) {
         error = cover(s, &w->scan, b);
     }

@@ -12,6 +12,8 @@
 /* What is read at least when only a header is wanted, and when all is. */
 #define HEADERS_AHEAD ((size_t)4 << 10)
 #define PAYLOADS_AHEAD ((size_t)256 << 10)
+/* What a disk writes whole or not at all. */
+#define SECTOR_BYTES 512
 
 const char *tc__scan_view(struct tc__scan *scan, uint64_t offset, uint64_t len, bool ahead)
 {
@@ -201,16 +203,22 @@ static enum tc__found resync(struct tc__scan *scan, uint64_t from, uint64_t *out
     return TC__FOUND_BAD;
 }
 
-static enum tc__found bad_region(struct tc__scan *scan, uint64_t from, struct tc__batch *out)
+/*
+ * Whether [from, data_end) is what a loss of power leaves of a group that was not durable: the file
+ * has grown, and what was to be in its last sector is not there.
+ */
+static bool ends_in_zeros(struct tc__scan *scan, uint64_t from)
 {
-    uint64_t next = scan->data_end;
-    if (resync(scan, from, &next) == TC__FOUND_IO) {
-        return TC__FOUND_IO;
+    uint64_t sector = (scan->data_end - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    from = from > sector ? from : sector;
+    uint64_t len = scan->data_end - from;
+    const char *bytes = tc__scan_view(scan, from, len, false);
+    for (uint64_t i = 0; bytes != NULL && i < len; i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
     }
-    out->disk = next - out->at;
-    out->is_tail = next == scan->data_end;
-    scan->at = next;
-    return TC__FOUND_BAD;
+    return bytes != NULL;
 }
 
 static enum tc__found torn(struct tc__scan *scan, struct tc__batch *out)
@@ -218,6 +226,21 @@ static enum tc__found torn(struct tc__scan *scan, struct tc__batch *out)
     out->disk = scan->data_end - out->at;
     out->is_tail = true;
     return TC__FOUND_TORN;
+}
+
+static enum tc__found bad_region(struct tc__scan *scan, uint64_t from, struct tc__batch *out)
+{
+    uint64_t next = scan->data_end;
+    if (resync(scan, from, &next) == TC__FOUND_IO) {
+        return TC__FOUND_IO;
+    }
+    if (next == scan->data_end && !scan->has_end && ends_in_zeros(scan, out->at)) {
+        return torn(scan, out);
+    }
+    out->disk = next - out->at;
+    out->is_tail = next == scan->data_end;
+    scan->at = next;
+    return TC__FOUND_BAD;
 }
 
 enum tc__found tc__scan_next(struct tc__scan *scan, bool check, struct tc__batch *out)

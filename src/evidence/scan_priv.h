@@ -19,7 +19,7 @@ enum tc__found {
     TC__FOUND_BATCH,
     TC__FOUND_SKIP, /* damage that recovery has set aside */
     TC__FOUND_BAD,  /* damage; the next batch is behind it, or nothing */
-    TC__FOUND_TORN, /* the beginning of a batch, up to the end of the file */
+    TC__FOUND_TORN, /* the beginning of a batch, or zeros, up to the end of the file */
     TC__FOUND_END,
     TC__FOUND_IO, /* the file cannot be read: scan->error is errno */
 };

@@ -93,6 +93,18 @@ bool tc__head_get(const char *bytes, struct tc__head *out)
     return time_ok(out->created_ns);
 }
 
+unsigned tc__head_newer(const char *bytes)
+{
+    unsigned version = get32(bytes + 8);
+    if (memcmp(bytes, HEAD_MAGIC, sizeof HEAD_MAGIC) != 0 || version <= TC__SEGMENT_VERSION) {
+        return 0;
+    }
+    /* A header of our length whose checksum does not hold is one of ours with a flipped bit. */
+    bool is_damaged =
+        get32(bytes + 12) == TC__HEAD_BYTES && get64(bytes + 56) != tc__sum(bytes, 56, 0);
+    return is_damaged ? 0 : version;
+}
+
 void tc__piece_put(char *out, const struct tc__piece *piece, uint64_t offset)
 {
     memcpy(out, PIECE_MAGIC, sizeof PIECE_MAGIC);

@@ -95,6 +95,8 @@ uint64_t tc__sum(const void *data, size_t len, uint64_t seed);
 void tc__head_put(char *out, const struct tc__head *head);
 /* False when it is none, or damaged. `bytes` has TC__HEAD_BYTES. */
 bool tc__head_get(const char *bytes, struct tc__head *out);
+/* The version of a header that a newer program wrote; 0 when it is ours, none, or damaged. */
+unsigned tc__head_newer(const char *bytes);
 
 /* `offset` is where in the file it stands: a copy elsewhere is not taken for one. */
 void tc__piece_put(char *out, const struct tc__piece *piece, uint64_t offset);

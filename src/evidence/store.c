@@ -127,6 +127,7 @@ static tc_status set_up(struct tc_store *s, struct tc_error *err)
     TC_TRY(set_up_memory(s, err));
     TC_TRY(make_dirs(s, err));
     TC_TRY(take_lock(s, err));
+    TC_TRY(tc__check_version(s->dir, err));
     TC_TRY(tc__objects_open(s, err));
     TC_TRY(tc__citations_open(s, err));
     TC_TRY(tc__recover(s, err));

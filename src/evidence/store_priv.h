@@ -111,8 +111,17 @@ void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
 tc_status tc__store_io_error(struct tc_store *s, int error, const char *what, const char *path,
                              struct tc_error *err);
 
+/* TC_E_UNSUPPORTED when a file there is of a newer version than this program writes. Reads only. */
+TC_CHECKED tc_status tc__check_version(const char *dir, struct tc_error *err);
+
 /* Recovery of what a process left in open/. */
 TC_CHECKED tc_status tc__recover(struct tc_store *s, struct tc_error *err);
+/*
+ * Of a file of lines of one width: cuts a part of a line at its end, and lines that end in a zero,
+ * as after a loss of power. *out_size: what is left.
+ */
+TC_CHECKED tc_status tc__cut_lines(struct tc_store *s, int fd, const char *path, size_t line_bytes,
+                                   uint64_t *out_size, struct tc_error *err);
 enum tc__recovered {
     TC__RECOVERED,       /* g is open, and may be written on */
     TC__RECOVERED_ENDED, /* it was about to be sealed: g is open and has its end record */

@@ -63,7 +63,13 @@ static tc_status check_batches(struct check *c, struct tc__source *source, struc
     struct tc_error why;
     tc__totals_init(out);
     if (!source->scan.has_head && source->scan.size >= TC__HEAD_BYTES) {
-        damage(c, 0, 0, "the file's header is damaged");
+        const char *head = tc__scan_view(&source->scan, 0, TC__HEAD_BYTES, false);
+        unsigned version = head == NULL ? 0 : tc__head_newer(head);
+        if (version > 0) {
+            damage(c, 0, 0, "format version %u: a newer tracecore can read it", version);
+        } else {
+            damage(c, 0, 0, "the file's header is damaged");
+        }
     }
     for (;;) {
         enum tc__found found = tc__scan_next(&source->scan, true, &b);

@@ -36,6 +36,7 @@ void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint6
     s->end = end;
     s->base = at;
     s->have = 0;
+    s->newer = 0;
     s->bad = false;
     s->damaged = 0;
 }
@@ -98,6 +99,11 @@ bool tc__outbox_scan_next(struct tc__outbox_scan *s, struct tc__record *out, tc_
             s->at += out->len;
             return true;
         }
+        s->newer = found == TC__RECORD_NONE ? tc__record_newer(rest) : 0;
+        if (s->newer > 0) {
+            *out_status = TC_E_UNSUPPORTED;
+            return false;
+        }
         pass_over(s, found == TC__RECORD_SPOILED ? out->len
                      : found == TC__RECORD_TORN  ? rest.len
                                                  : tc__record_seek(rest));
@@ -147,6 +153,46 @@ static tc_status choose(int dir_fd, bool take_away, uint64_t *io_newest)
     }
     (void)closedir(dir);
     return TC_OK;
+}
+
+/* That the newest log begins with a record that this program can read, or with none. */
+static tc_status check_version(int dir_fd, uint64_t newest, const char *dir, struct tc_error *err)
+{
+    char name[TC__LOG_NAME_MAX];
+    char bytes[TC__RECORD_HEAD_BYTES];
+    tc__log_name(name, newest, "log");
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, 0);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    unsigned version = n < 0 ? 0 : tc__record_newer(tc_slice_make(bytes, (size_t)n));
+    return version == 0 ? TC_OK : tc__log_refuse(dir, newest, version, err);
+}
+
+tc_status tc__log_refuse(const char *dir, uint64_t seq, unsigned version, struct tc_error *err)
+{
+    char name[TC__LOG_NAME_MAX];
+    tc__log_name(name, seq, "log");
+    return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                   "%s/%s: format version %u, this program knows up to 1: use a newer tracecore, "
+                   "or another data_dir",
+                   dir, name, version);
+}
+
+tc_status tc_outbox_check_version(const char *dir, struct tc_error *err)
+{
+    uint64_t newest = 0;
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0) {
+        return TC_OK; /* there is none yet, or opening the outbox says what is wrong */
+    }
+    tc_status status = TC_OK;
+    if (choose(dir_fd, false, &newest) == TC_OK && newest > 0) {
+        status = check_version(dir_fd, newest, dir, err);
+    }
+    (void)close(dir_fd);
+    return status;
 }
 
 static tc_status open_newest(struct tc__log *log, const struct tc_outbox_io *io, const char *dir,

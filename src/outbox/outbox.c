@@ -223,16 +223,22 @@ static tc_status recover(struct tc_outbox *o, const struct tc_outbox_config *con
                          void *context, struct tc_error *err)
 {
     tc_status status = read_log(o);
+    if (status == TC_E_UNSUPPORTED) {
+        return tc__log_refuse(config->dir, o->log.seq, o->scan.newer, err);
+    }
     status = status == TC_OK ? count_pending(o) : status;
     if (status == TC_OK && (o->stats.torn_bytes > 0 || o->stats.damaged > 0)) {
+        char name[TC__LOG_NAME_MAX];
+        tc__log_name(name, o->log.seq, "log");
         tc_log_fields(TC_LOG_WARN, "the log of verdicts was damaged and is repaired",
-                      TC_LOG_CSTR("dir", config->dir),
+                      TC_LOG_CSTR("dir", config->dir), TC_LOG_CSTR("file", name),
                       TC_LOG_NUMBER("torn_bytes", (int64_t)o->stats.torn_bytes),
                       TC_LOG_NUMBER("skipped", (int64_t)o->stats.damaged));
     }
     if (status == TC_OK) {
         o->stats.incidents = o->marks.count;
         apply(o, config);
+        tc__file_cut_zeros(o->path);
     }
     status = status == TC_OK && restore != NULL ? restore_marks(o, restore, context) : status;
     return status == TC_OK ? TC_OK
@@ -298,6 +304,7 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
+    status = status == TC_OK ? tc_outbox_check_version(config->dir, err) : status;
     status = status == TC_OK ? tc__log_open(&o->log, &o->io, config->dir, err) : status;
     status = status == TC_OK ? recover(o, config, restore, context, err) : status;
     if (status != TC_OK) {

@@ -55,6 +55,10 @@ struct tc_outbox_config {
     struct tc_outbox_io io;
 };
 
+/* TC_E_UNSUPPORTED when the outbox in `dir` was written by a newer program. Changes nothing; one
+ * that is not there is fine. */
+TC_CHECKED tc_status tc_outbox_check_version(const char *dir, struct tc_error *err);
+
 /*
  * Opens the log, recovers (a torn tail is cut), and gives `restore` the latest mark of each
  * incident. Does not deliver yet.

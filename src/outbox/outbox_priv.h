@@ -66,6 +66,8 @@ enum tc__record_found {
 
 /* The record that begins with the bytes. */
 enum tc__record_found tc__record_read(struct tc_slice bytes, struct tc__record *out);
+/* The version of a record that a newer program wrote; 0 when it is ours, none, or damaged. */
+unsigned tc__record_newer(struct tc_slice bytes);
 /* Where the next record may begin, from offset 1 on; bytes.len when nowhere. */
 size_t tc__record_seek(struct tc_slice bytes);
 
@@ -82,7 +84,9 @@ struct tc__outbox_scan {
     uint64_t end;
     uint64_t base;
     size_t have;
-    bool bad;         /* `at` is inside of something damaged, which began at bad_at */
+    unsigned
+        newer; /* the version of the record that ended the walk, where a newer program wrote it */
+    bool bad;  /* `at` is inside of something damaged, which began at bad_at */
     uint64_t bad_at;  /* also after the end: what is torn begins here */
     uint64_t damaged; /* so far, but for the one at the end */
 };
@@ -90,8 +94,8 @@ struct tc__outbox_scan {
 TC_CHECKED tc_status tc__outbox_scan_init(struct tc__outbox_scan *s);
 void tc__outbox_scan_fini(struct tc__outbox_scan *s);
 void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint64_t end);
-/* True with a record, whose slices live until the next call; false at the end, or when reading
- * failed: *out_status says which. */
+/* True with a record, whose slices live until the next call; false at the end, when reading
+ * failed, or at a record of a newer program (TC_E_UNSUPPORTED): *out_status says which. */
 bool tc__outbox_scan_next(struct tc__outbox_scan *s, struct tc__record *out, tc_status *out_status);
 
 /*
@@ -108,6 +112,8 @@ struct tc__log {
 
 #define TC__LOG_NAME_MAX 32
 void tc__log_name(char *out, uint64_t seq, const char *suffix);
+/* TC_E_UNSUPPORTED, with what the log needs. */
+tc_status tc__log_refuse(const char *dir, uint64_t seq, unsigned version, struct tc_error *err);
 /* Opens the newest log of the directory, or makes the first; takes older and unfinished ones away.
  */
 TC_CHECKED tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io,
@@ -182,6 +188,12 @@ TC_CHECKED tc_status tc__file_append(struct tc__file *f, const struct tc_outbox_
                                      struct tc_slice lines, struct tc_error *err);
 TC_CHECKED tc_status tc__file_sync(struct tc__file *f, const struct tc_outbox_io *io,
                                    struct tc_error *err);
+
+/*
+ * Cuts zeros off the end of a regular file, as a loss of power leaves them, and logs how many. A
+ * file that is not there, or cannot be written, is left to whoever opens it for a verdict.
+ */
+void tc__file_cut_zeros(const char *path);
 
 /* Gives the verdicts that may be in the file already, in order; false at the end. */
 typedef bool (*tc__file_expect_fn)(void *context, struct tc_slice *out_json);

@@ -200,6 +200,21 @@ enum tc__record_found tc__record_read(struct tc_slice bytes, struct tc__record *
     return good ? TC__RECORD_GOOD : TC__RECORD_SPOILED;
 }
 
+unsigned tc__record_newer(struct tc_slice bytes)
+{
+    char head[HASHED_HEAD];
+    if (bytes.len < TC__RECORD_HEAD_BYTES || memcmp(bytes.ptr, MAGIC, MAGIC_BYTES - 1) != 0 ||
+        bytes.ptr[MAGIC_BYTES - 1] <= MAGIC[MAGIC_BYTES - 1] || bytes.ptr[MAGIC_BYTES - 1] > '9') {
+        return 0;
+    }
+    /* One of ours with a flipped bit? */
+    memcpy(head, bytes.ptr, sizeof head);
+    memcpy(head, MAGIC, MAGIC_BYTES);
+    bool is_damaged = tc_slice_hash(tc_slice_make(head, sizeof head), HASH_SEED) ==
+                      get64(bytes.ptr + HASHED_HEAD);
+    return is_damaged ? 0 : (unsigned)(bytes.ptr[MAGIC_BYTES - 1] - '0');
+}
+
 size_t tc__record_seek(struct tc_slice bytes)
 {
     struct tc_slice rest = tc_slice_from(bytes, 1);

@@ -4,6 +4,7 @@
  * last may be torn. This finds out which, so that each verdict is in the file once, also when the
  * file was renamed or emptied since.
  */
+#include "observe/log.h"
 #include "outbox/outbox_priv.h"
 
 #include <dirent.h>
@@ -20,6 +21,51 @@
 #define NAMES_MAX 65536
 /* A longer line is none of ours. */
 #define LINE_ROOM (TC_OUTBOX_RECORD_MAX + 1)
+
+/* Where the zeros at the end of a file begin; its size when there are none. */
+static tc_status find_zeros(int fd, uint64_t size, uint64_t *out)
+{
+    char bytes[4096];
+    while (size > 0) {
+        size_t step = size < sizeof bytes ? (size_t)size : sizeof bytes;
+        ssize_t got = pread(fd, bytes, step, (off_t)(size - step));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got != (ssize_t)step) {
+            return TC_E_IO;
+        }
+        while (step > 0 && bytes[step - 1] == '\0') {
+            step--;
+            size--;
+        }
+        if (step > 0) {
+            break;
+        }
+    }
+    *out = size;
+    return TC_OK;
+}
+
+void tc__file_cut_zeros(const char *path)
+{
+    struct stat st;
+    uint64_t end = 0;
+    /* Opening a FIFO and closing it again would end its reader. */
+    if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return;
+    }
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        find_zeros(fd, (uint64_t)st.st_size, &end) == TC_OK && end < (uint64_t)st.st_size &&
+        ftruncate(fd, (off_t)end) == 0) {
+        tc_log_fields(TC_LOG_WARN, "a torn tail of zeros was cut off the file of verdicts",
+                      TC_LOG_CSTR("file", path), TC_LOG_NUMBER("bytes", st.st_size - (int64_t)end));
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
 
 struct resume {
     tc__file_expect_fn expect;

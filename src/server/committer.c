@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,7 +45,8 @@ struct tc_committer {
     struct job_list done_failed;
     bool stopping;
     atomic_bool full;
-    int wake_fd; /* tells the loop that something is done */
+    struct tc_error said; /* the thread's: the failure that was logged last; none after a success */
+    int wake_fd;          /* tells the loop that something is done */
     struct event *wake_event;
     uint64_t next_number; /* the rest belongs to the loop's thread */
     size_t waiting_bytes;
@@ -74,9 +76,14 @@ static void list_move(struct job_list *to, struct job_list *from)
     }
 }
 
-static void say_failure(const struct tc_error *err, size_t jobs)
+/* Senders try again at once: a failure that lasts is logged when it begins. */
+static void say_failure(struct tc_committer *c, const struct tc_error *err, size_t jobs)
 {
     tc_count(TC_COUNT_STORE_FAILED_GROUPS, 1);
+    if (strcmp(c->said.message, err->message) == 0) {
+        return;
+    }
+    c->said = *err;
     tc_log_fields(TC_LOG_ERROR, "evidence could not be stored; senders are told to try again",
                   TC_LOG_CSTR("error", err->message), TC_LOG_NUMBER("batches", (int64_t)jobs));
 }
@@ -100,10 +107,12 @@ static tc_status store_group(struct tc_committer *c, struct job_list *group)
         (void)!tc_store_commit(c->store, &ignored);
     }
     if (status != TC_OK) {
-        say_failure(&err, jobs);
+        say_failure(c, &err, jobs);
         struct tc_store_stats stats;
         tc_store_stats(c->store, &stats);
         atomic_store(&c->full, stats.full);
+    } else {
+        c->said.message[0] = '\0';
     }
     tc_observe(TC_HIST_COMMIT, tc_mono_ns() - begin_ns);
     return status;

@@ -6,6 +6,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/daemon_priv.h"
+#include "server/data_dir_check.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -146,6 +147,7 @@ static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
 {
     const char *dir = d->options.data_dir;
     TC_TRY(make_directory(dir, err));
+    TC_TRY(tc_data_dir_check(dir, err));
     char *lock = join(dir, "LOCK");
     d->evidence_dir = join(dir, "evidence");
     d->outbox_dir = join(dir, "outbox");
@@ -165,6 +167,8 @@ static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
                        "another data_dir",
                        dir);
     }
+    /* Before the evidence is repaired, which looks for newer files of its own. */
+    TC_TRY(tc_outbox_check_version(d->outbox_dir, err));
     TC_TRY(make_directory(d->evidence_dir, err));
     TC_TRY(make_directory(d->outbox_dir, err));
     return make_directory(d->spool_dir, err);

@@ -44,7 +44,8 @@ struct tc_warehouse_config {
 /*
  * Asks the daemon when one runs on data_dir, else opens the database itself. TC_E_NOTFOUND: there
  * is none (READ). TC_E_UNSUPPORTED: a newer schema, or no engine can be loaded; err says what to
- * do. TC_E_IO: it cannot be opened, or another process has it.
+ * do. TC_E_MALFORMED: it is damaged, or no database. TC_E_IO: it cannot be opened, or another
+ * process has it.
  */
 TC_CHECKED tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
                                        struct tc_warehouse **out_warehouse, struct tc_error *err);
@@ -124,6 +125,13 @@ void tc_warehouse_interrupt(struct tc_warehouse *w);
 TC_CHECKED tc_status tc_warehouse_int(struct tc_warehouse *w, const char *sql,
                                       const struct tc_bind *binds, size_t bind_count,
                                       int64_t fallback, int64_t *out, struct tc_error *err);
+
+/* Reads every value of a table; fails when a part of it is damaged or cut off. */
+TC_CHECKED tc_status tc_warehouse_read_all(struct tc_warehouse *w, enum tc_table table,
+                                           struct tc_error *err);
+/* How long the database's file must be at least. Of no use while another process writes to it. */
+TC_CHECKED tc_status tc_warehouse_file_bytes(struct tc_warehouse *w, int64_t *out_bytes,
+                                             struct tc_error *err);
 
 /*
  * Writes one table to a Parquet file (made anew, durable, then renamed into place): all rows, or

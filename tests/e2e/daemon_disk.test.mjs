@@ -70,7 +70,7 @@ describe('a full disk', () => {
   test('answers 503, acknowledges nothing, and recovers by itself', async (t) => {
     const daemon = make('full', { evidence: { reserve: '1MiB', segment_bytes: '2MiB' }, log: { level: 'debug' } });
     fs.mkdirSync(daemon.dataDir);
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', daemon.dataDir]);
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m,mode=0700', 'tmpfs', daemon.dataDir]);
     if (mounted.error || mounted.status !== 0) { t.skip('no right to mount a small file system'); return; }
     mounts.push(daemon.dataDir);
     const filler = path.join(daemon.dataDir, 'filler');

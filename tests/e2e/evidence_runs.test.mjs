@@ -125,6 +125,29 @@ describe('verify', () => {
     assert.match(stdout, /note: .*stranger: no file of tracecore's/);
   });
 
+  test('reads the tables too: a database that is cut or changed is damage', () => {
+    const file = path.join(data, 'warehouse.duckdb');
+    const bytes = fs.readFileSync(file);
+    const check = (wrong, what) => {
+      fs.writeFileSync(file, wrong);
+      const { status, stdout, stderr } = evidence(['verify']);
+      fs.writeFileSync(file, bytes);
+      assert.equal(status, 1, `${what}: ${stdout}${stderr}`);
+      assert.match(stdout, /damaged: .*warehouse\.duckdb.*(restore it|move it away)/, what);
+      assert.doesNotMatch(stdout, /no damage/, what);
+    };
+    for (const part of [0.1, 0.25, 0.5, 0.75, 0.99]) {
+      check(bytes.subarray(0, Math.floor(bytes.length * part)), `cut to ${part}`);
+    }
+    const block = 262144;
+    for (let at = 12288; at < bytes.length; at += block) {
+      const wrong = Buffer.from(bytes);
+      wrong[at + 8] ^= 4;
+      check(wrong, `block at ${at}`);
+    }
+    assert.equal(evidence(['verify']).status, 0);
+  });
+
   test('has path, digest and run of what is damaged or missing as JSON', () => {
     const digest = sha256('kept with the run\n');
     const first = (args) => JSON.parse(evidence(args).stdout.split('\n')[0]);

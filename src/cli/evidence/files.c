@@ -7,8 +7,10 @@
 #include "cli/proof.h"
 #include "cli/say.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILES_MAX ((size_t)1 << 24)
 #define LINE_BYTES 1024
@@ -211,6 +213,60 @@ static void tell_unreferenced(struct check *c)
     }
 }
 
+static void tell_tables(struct check *c, const char *what)
+{
+    char path[TC_EVIDENCE_PATH_BYTES];
+    char text[512];
+    (void)snprintf(path, sizeof path, "%.4096s/warehouse.duckdb", c->data_dir);
+    (void)snprintf(text, sizeof text,
+                   "%s; restore it from a backup, or move it away and add the runs again", what);
+    c->sum->any = true;
+    c->sum->damaged++;
+    tc_evidence_tell(c->report, true, &(struct tc_evidence_place){.path = path}, text);
+}
+
+/* Whether a table could not be read for another reason than damage. */
+static bool is_elsewhere(struct tc_warehouse *w, tc_status status, bool has_file)
+{
+    int64_t one = 0;
+    struct tc_error err;
+    return status == TC_E_LIMIT || status == TC_E_NOMEM ||
+           (!has_file && tc_warehouse_int(w, "SELECT 1", NULL, 0, 0, &one, &err) != TC_OK);
+}
+
+/* Every value of every table. *out_whole: false after it was told what is damaged. */
+static int check_tables(struct check *c, struct tc_warehouse *w, bool *out_whole)
+{
+    char path[TC_EVIDENCE_PATH_BYTES];
+    char what[320];
+    struct tc_error err = {0};
+    struct stat st;
+    int64_t bytes = 0;
+    bool has_file = strncmp(tc_warehouse_engine(w), "daemon", 6) != 0;
+    (void)snprintf(path, sizeof path, "%.4096s/warehouse.duckdb", c->data_dir);
+    if (has_file && stat(path, &st) == 0 && tc_warehouse_file_bytes(w, &bytes, &err) == TC_OK &&
+        st.st_size < bytes) {
+        (void)snprintf(what, sizeof what, "it has %lld bytes of %lld", (long long)st.st_size,
+                       (long long)bytes);
+        tell_tables(c, what);
+        return TC_EXIT_OK;
+    }
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        tc_status status = tc_warehouse_read_all(w, (enum tc_table)i, &err);
+        if (status != TC_OK && is_elsewhere(w, status, has_file)) {
+            return tc_refuse("evidence", "%s", err.message);
+        }
+        if (status != TC_OK) {
+            (void)snprintf(what, sizeof what, "%s cannot be read: %s",
+                           tc_table_info((enum tc_table)i)->name, err.message);
+            tell_tables(c, what);
+            return TC_EXIT_OK;
+        }
+    }
+    *out_whole = true;
+    return TC_EXIT_OK;
+}
+
 /* Against the rows; where there is no database, missing files cannot be told. */
 static int check_references(struct check *c, const char *data_dir)
 {
@@ -227,13 +283,19 @@ static int check_references(struct check *c, const char *data_dir)
         }
         return TC_EXIT_OK;
     }
+    if (status == TC_E_MALFORMED) {
+        tell_tables(c, err.message);
+        return TC_EXIT_OK;
+    }
     if (status != TC_OK) {
         return tc_refuse("evidence", "%s", err.message);
     }
     c->sum->any = true;
-    int code = check_runs(c, w);
+    bool is_whole = false;
+    int code = check_tables(c, w, &is_whole);
+    code = is_whole ? check_runs(c, w) : code;
     tc_warehouse_close(w);
-    if (code == TC_EXIT_OK) {
+    if (is_whole && code == TC_EXIT_OK) {
         tell_unreferenced(c);
     }
     return code;

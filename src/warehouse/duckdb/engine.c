@@ -150,7 +150,9 @@ static tc_status explain(const char *path, const char *message, struct tc_error 
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%s is not a database; move it away to begin a new one", path);
     }
-    return tc__duckdb_fail(err, TC_E_IO, path, message);
+    bool is_damaged = says(message, "Could not read enough bytes") || says(message, "orrupt") ||
+                      says(message, "checksum") || says(message, "erializ");
+    return tc__duckdb_fail(err, is_damaged ? TC_E_MALFORMED : TC_E_IO, path, message);
 }
 
 /* Whether the file is so short that another process may just be making it. */

@@ -100,6 +100,19 @@ static __attribute__((unused)) tc_status put_one(struct tc_outbox *o, unsigned n
     return tc_outbox_put(o, &mark, tc_slice_make(line, len), 1);
 }
 
+static __attribute__((unused)) void log_path(char *out, size_t size, unsigned seq)
+{
+    (void)snprintf(out, size, "%s/%08u.log", outbox_dir, seq);
+}
+
+static __attribute__((unused)) void append_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    (void)close(fd);
+}
+
 /* All of a file; the caller frees it. NULL: there is none. */
 static __attribute__((unused)) char *read_whole(const char *path)
 {

@@ -14,19 +14,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-static void log_path(char *out, size_t size, unsigned seq)
-{
-    (void)snprintf(out, size, "%s/%08u.log", outbox_dir, seq);
-}
-
-static void append_text(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    (void)close(fd);
-}
-
 static void put_many(unsigned from, unsigned to, unsigned pad)
 {
     for (unsigned n = from; n < to; n++) {
