@@ -308,6 +308,7 @@ bool tc__oom_kill_merge(struct oom_kill *kill, const struct oom_kill *news)
     changed = fill_tie(&kill->pod_name, news->pod_name, tie) || changed;
     changed = fill_tie(&kill->job, news->job, tie) || changed;
     changed = fill_tie(&kill->container_id, news->container_id, tie) || changed;
+    changed = changed || (kill->rank < 0 && news->rank >= 0);
     kill->rank = kill->rank >= 0 ? kill->rank : news->rank;
     enum oom_cause cause = surer(kill->cause, news->cause);
     changed = changed || cause != kill->cause;
