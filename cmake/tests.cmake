@@ -187,6 +187,10 @@ foreach(file IN LISTS files)
   add_dependencies(tc_bench_programs ${program})
 endforeach()
 
+# Hundreds of starts of the program: of the one that starts fast.
+tc_add_test(NAME tickets COMMAND "${tc_python}" -B tests/tickets/run.py LABELS gate)
+tc_add_test(NAME tickets_selftest COMMAND "${tc_python}" -B tests/tickets/run.py --selftest LABELS gate)
+
 # Both benchmark gates, proved by mutation; counts are only right in the release build.
 tc_add_test(NAME gate.mutations COMMAND "${tc_python}" -B tests/gate/test_gates.py LABELS gate)
 # That a turned knob is noticed says nothing of memory: scenario.other_timing does that, with
