@@ -99,6 +99,7 @@ static void live_config(const struct tc_config *c, struct tc_live_config *out)
         .silence_ns = c->detection_silence,
         .hold_bytes = (size_t)c->detection_hold_bytes,
         .incidents_max = (size_t)c->detection_incidents,
+        .told_max = (size_t)c->detection_remembered,
     };
 }
 
