@@ -19,11 +19,7 @@
 #include "unit/outbox/outbox_testing.h"
 
 #define T0 (INT64_C(1772600000) * TC_SECOND)
-#ifdef __SANITIZE_ADDRESS__
 #define INCIDENTS 20000
-#else
-#define INCIDENTS 160000
-#endif
 #define RESTARTS 3
 
 struct told {
