@@ -250,12 +250,6 @@ static void *push_record(struct tc_window *w, const void *record, int64_t seen_n
     return kept;
 }
 
-bool tc__window_fits(const struct tc_window *w, const void *record)
-{
-    size_t text = text_bytes(record, w->type);
-    return w->ring.head + TC_WINDOW_RECORD_BYTES(w->type->size, text) <= w->ring.limit;
-}
-
 void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
 {
     const struct tc_record_type *type = w->type;

@@ -99,8 +99,6 @@ void *tc__window_get_by(const struct tc_window *w, unsigned which, const void *k
 void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns);
 /* The record with the key of this one, or this one added. NULL when scratch is full. */
 void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns);
-/* True when a record like this one can be added and nothing has to be pushed out. */
-bool tc__window_fits(const struct tc_window *w, const void *record);
 /* Makes a key of the type lead to a record that was added. */
 void tc__window_index(struct tc_window *w, unsigned which, const void *record);
 /* Writes record over `old`, the same one in the window, when no string of it has changed; its

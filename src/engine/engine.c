@@ -51,6 +51,7 @@ struct tc_engine {
     struct tc_arena number;  /* identities of the verdict being passed on */
     struct tc_arena incident_arena;
     struct tc_incidents incidents;
+    struct tc_lru told; /* without room where nobody wants it */
     struct tc_directory *directory;
     uint32_t noted;   /* bits of the kinds that it notes */
     int64_t noted_ns; /* the newest time of what it noted */
@@ -151,7 +152,9 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
         e->incident_block = tc_block_new(INCIDENT_ARENA_BYTES);
         e->directory = tc_directory_create(out->statements);
         ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL &&
-             e->directory != NULL;
+             e->directory != NULL &&
+             (out->told_max == 0 ||
+              tc_lru_init(&e->told, out->told_max, sizeof(struct tc_incident_told)));
     }
     if (ok) {
         e->noted = tc_directory_kinds(e->directory);
@@ -187,6 +190,7 @@ void tc_engine_destroy(struct tc_engine *e)
     tc_block_free(e->scratch_block);
     tc_block_free(e->number_block);
     tc_block_free(e->incident_block);
+    tc_lru_fini(&e->told);
     tc_directory_destroy(e->directory);
     free(e);
 }
@@ -198,7 +202,9 @@ tc_status tc_engine_reset(struct tc_engine *e)
     tc_block_clear(e->incident_block);
     tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
                          INCIDENT_ARENA_BYTES);
-    if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES)) {
+    tc_lru_reset(&e->told);
+    if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES,
+                           e->out.told_max == 0 ? NULL : &e->told)) {
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < e->slot_count; i++) {

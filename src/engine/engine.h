@@ -35,6 +35,7 @@ struct tc_engine_out {
      * in order. */
     int64_t lag_ns;
     enum tc_statements statements; /* that the directory keeps, for who links the verdicts */
+    size_t told_max;               /* incidents of which is remembered what was told; 0: of none */
 };
 
 struct tc_engine_counts {

@@ -9,18 +9,17 @@ struct incident {
     uint64_t content; /* hash of what was last said */
     int64_t first_ns;
     int64_t detected_ns;
-    struct tc_incident_told told;
     uint32_t key_len;
     uint8_t status; /* enum tc_verdict_status of what was last said */
-    bool unseen;    /* restored, and not found again since */
     char id[TC_INCIDENT_ID_LEN];
     char key[]; /* pattern id, NUL, join key */
 };
 
 /* The index has room for as many records as the ring can hold, so only the ring ever drops. */
-bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes)
+bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes,
+                       struct tc_lru *told)
 {
-    *t = (struct tc_incidents){0};
+    *t = (struct tc_incidents){.told = told};
     return tc_ring_init(&t->ring, arena, bytes) &&
            tc_map_init(&t->index, arena, bytes / sizeof(struct incident));
 }
@@ -212,20 +211,86 @@ static struct incident *renew(struct tc_incidents *t, const struct incident *old
     return in;
 }
 
-/*
- * The incident of a cause, or NULL. Many findings name the same one in a row. A record that was
- * renewed since has the right id still, and it leaves the ring before the younger one.
- */
-static const struct incident *find_cause(struct tc_incidents *t, struct tc_slice pattern_id,
-                                         struct tc_slice key)
+/* ---- what was told ---- */
+
+/* A digest: senders choose join keys, and none may pass for another's. */
+static struct tc_lru_key told_key(struct tc_slice pattern_id, struct tc_slice key)
 {
-    struct incident *in = tc_ring_at(&t->ring, t->last_cause);
+    struct tc_sha256 sha;
+    struct tc_digest digest;
+    struct tc_lru_key out;
+    tc_sha256_init(&sha);
+    tc_sha256_update(&sha, pattern_id);
+    tc_sha256_update(&sha, tc_slice_make("", 1));
+    tc_sha256_update(&sha, key);
+    tc_sha256_final(&sha, &digest);
+    memcpy(&out, digest.bytes, sizeof out);
+    return out;
+}
+
+const struct tc_incident_told *tc_incidents_told(const struct tc_incidents *t,
+                                                 struct tc_slice pattern_id, struct tc_slice key)
+{
+    return t->told == NULL ? NULL : tc_lru_find(t->told, told_key(pattern_id, key));
+}
+
+tc_status tc_incidents_note_told(struct tc_incidents *t, const struct tc_incident_mark *mark,
+                                 bool earlier)
+{
+    if (mark->incident_id.len != TC_INCIDENT_ID_LEN || mark->pattern_id.len == 0) {
+        return TC_E_MALFORMED;
+    }
+    if (t->told == NULL) {
+        return TC_OK;
+    }
+    struct tc_incident_told *told = tc_lru_put(t->told, told_key(mark->pattern_id, mark->key),
+                                               mark->status == TC_VERDICT_RESOLVED);
+    *told = (struct tc_incident_told){.first_ns = mark->first_ns,
+                                      .detected_ns = mark->detected_ns,
+                                      .content = mark->content,
+                                      .hash = mark->told,
+                                      .status = (uint8_t)mark->status,
+                                      .earlier = earlier};
+    memcpy(told->id, mark->incident_id.ptr, TC_INCIDENT_ID_LEN);
+    return TC_OK;
+}
+
+/* Makes a new record the incident that was told under its key; false when none was. */
+static bool recall(const struct tc_incidents *t, const struct tc_finding *f, struct incident *in)
+{
+    const struct tc_incident_told *told = tc_incidents_told(t, f->pattern_id, f->key);
+    if (told == NULL) {
+        return false;
+    }
+    memcpy(in->id, told->id, TC_INCIDENT_ID_LEN);
+    in->first_ns = told->first_ns;
+    in->detected_ns = told->detected_ns;
+    in->content = told->content;
+    in->status = told->status;
+    return true;
+}
+
+/* ---- findings ---- */
+
+/*
+ * The id of the incident of a cause, empty when nobody knows it. Many findings name the same one in
+ * a row. A record that was renewed since has the right id still, and it leaves the ring before the
+ * younger one.
+ */
+static struct tc_slice find_cause(struct tc_incidents *t, struct tc_slice pattern_id,
+                                  struct tc_slice key)
+{
+    const struct incident *in = tc_ring_at(&t->ring, t->last_cause);
     if (in == NULL || !same_key(in, pattern_id, key)) {
         struct tc_map_iter slot;
         in = find(t, pattern_id, key, key_hash(pattern_id, key), &slot);
         t->last_cause = in == NULL ? TC_RING_NONE : slot.slot->value;
     }
-    return in;
+    if (in != NULL) {
+        return tc_slice_make(in->id, TC_INCIDENT_ID_LEN);
+    }
+    const struct tc_incident_told *told = tc_incidents_told(t, pattern_id, key);
+    return told == NULL ? TC_EMPTY : tc_slice_make(told->id, TC_INCIDENT_ID_LEN);
 }
 
 static tc_status resolve_causes(struct tc_incidents *t, const struct tc_finding *f,
@@ -239,14 +304,41 @@ static tc_status resolve_causes(struct tc_incidents *t, const struct tc_finding 
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < f->cause_count; i++) {
-        const struct incident *cause = find_cause(t, f->pattern_id, f->causes[i].key);
         causes[i].why = f->causes[i].why;
-        causes[i].incident_id =
-            cause == NULL ? TC_EMPTY : tc_slice_make(cause->id, TC_INCIDENT_ID_LEN);
+        causes[i].incident_id = find_cause(t, f->pattern_id, f->causes[i].key);
     }
     out->causes = causes;
     out->cause_count = f->cause_count;
     return TC_OK;
+}
+
+/* A finding that the table has no incident for: one that was told before, or a new one. */
+static tc_status begin(struct tc_incidents *t, const struct tc_finding *f, int64_t now_ns,
+                       const struct tc_map_iter *slot, struct tc_arena *scratch,
+                       struct incident **out, bool *out_known)
+{
+    struct incident *in = add(t, f->pattern_id, f->key, slot);
+    if (in == NULL) {
+        return TC_E_NOMEM;
+    }
+    *out_known = recall(t, f, in);
+    if (!*out_known) {
+        TC_TRY(make_id(f, scratch, in->id));
+        in->first_ns = f->first_ns;
+        in->detected_ns = now_ns;
+    }
+    *out = in;
+    return TC_OK;
+}
+
+/* The incident goes on, with something new about it. */
+static void go_on(struct incident *in, const struct tc_finding *f, int64_t now_ns)
+{
+    if (f->redated && f->first_ns > in->first_ns) {
+        in->detected_ns = now_ns;
+        in->first_ns = f->first_ns;
+    }
+    in->first_ns = f->first_ns < in->first_ns ? f->first_ns : in->first_ns;
 }
 
 tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f, int64_t now_ns,
@@ -260,79 +352,31 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     struct incident *in = find(t, f->pattern_id, f->key, hash, &slot);
     enum tc_verdict_status status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED;
     if (in == NULL) {
-        in = add(t, f->pattern_id, f->key, &slot);
-        if (in == NULL) {
-            return TC_E_NOMEM;
-        }
-        TC_TRY(make_id(f, scratch, in->id));
-        in->first_ns = f->first_ns;
-        in->detected_ns = now_ns;
-        status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_OPEN;
+        bool known = false;
+        TC_TRY(begin(t, f, now_ns, &slot, scratch, &in, &known));
+        status = f->resolved || known ? status : TC_VERDICT_OPEN;
     } else {
         bool was_resolved = in->status == TC_VERDICT_RESOLVED;
-        if (in->content == content && was_resolved == f->resolved && !in->unseen) {
+        if (in->content == content && was_resolved == f->resolved) {
             t->unchanged++;
             return TC_OK;
         }
         struct incident *young = renew(t, in, &slot);
         in = young == NULL ? in : young;
-        if (f->redated && f->first_ns > in->first_ns) {
-            in->detected_ns = now_ns;
-            in->first_ns = f->first_ns;
-        }
-        in->first_ns = f->first_ns < in->first_ns ? f->first_ns : in->first_ns;
-        in->unseen = false;
     }
+    go_on(in, f, now_ns);
     t->opened += status == TC_VERDICT_OPEN;
     t->updated += status == TC_VERDICT_UPDATED;
     t->resolved += status == TC_VERDICT_RESOLVED;
     in->content = content;
     in->status = (uint8_t)status;
-    *out = (struct tc_verdict){
-        .finding = f, .status = status, .first_ns = in->first_ns, .detected_ns = in->detected_ns};
+    *out = (struct tc_verdict){.finding = f,
+                               .status = status,
+                               .first_ns = in->first_ns,
+                               .detected_ns = in->detected_ns,
+                               .content = content};
     out->incident_id = tc_slice_make(in->id, TC_INCIDENT_ID_LEN);
     TC_TRY(resolve_causes(t, f, scratch, out));
     *out_new = true;
     return TC_OK;
-}
-
-tc_status tc_incidents_restore(struct tc_incidents *t, const struct tc_incident_mark *mark)
-{
-    if (mark->incident_id.len != TC_INCIDENT_ID_LEN || mark->pattern_id.len == 0) {
-        return TC_E_MALFORMED;
-    }
-    struct tc_map_iter slot;
-    uint64_t hash = key_hash(mark->pattern_id, mark->key);
-    struct incident *in = find(t, mark->pattern_id, mark->key, hash, &slot);
-    if (in == NULL) {
-        in = add(t, mark->pattern_id, mark->key, &slot);
-        if (in == NULL) {
-            return TC_E_LIMIT;
-        }
-    }
-    memcpy(in->id, mark->incident_id.ptr, TC_INCIDENT_ID_LEN);
-    in->first_ns = mark->first_ns;
-    in->detected_ns = mark->detected_ns;
-    in->content = mark->content;
-    in->status = (uint8_t)mark->status;
-    in->unseen = true;
-    in->told = (struct tc_incident_told){.hash = mark->told,
-                                         .content = mark->content,
-                                         .at_ns = TC_TIME_NONE,
-                                         .status = (uint8_t)mark->status,
-                                         .opened = true,
-                                         .earlier = true};
-    return TC_OK;
-}
-
-struct tc_incident_told *tc_incidents_told(struct tc_incidents *t, struct tc_slice pattern_id,
-                                           struct tc_slice key, uint64_t *out_content)
-{
-    struct tc_map_iter slot;
-    struct incident *in = find(t, pattern_id, key, key_hash(pattern_id, key), &slot);
-    if (in == NULL) {
-        return NULL;
-    }
-    *out_content = in->content;
-    return &in->told;
 }

@@ -3,12 +3,17 @@
  * The life of incidents: a finding opens one, changes it, or resolves it. The
  * same finding again says nothing. Keyed by pattern and join key; the id is a
  * digest of both and of the first evidence, so it is the same on every machine.
- * Bounded: the incident idle for longest is forgotten first, and counted.
+ *
+ * Bounded twice. The table itself holds what findings come about: the incident idle for longest
+ * leaves first. What was told outlives that, in fewer bytes each: an incident that comes back keeps
+ * its id and its times, and whoever tells finds what was told last. That memory forgets resolved
+ * incidents first, then those told longest ago; base/lru.h says why the outbox forgets the same.
  */
 #ifndef TC_ENGINE_INCIDENT_H
 #define TC_ENGINE_INCIDENT_H
 
 #include "base/arena.h"
+#include "base/lru.h"
 #include "base/map.h"
 #include "base/ring.h"
 #include "event/verdict.h"
@@ -19,6 +24,7 @@
 struct tc_incidents {
     struct tc_ring ring; /* one record per incident, re-written when it changes */
     struct tc_map index;
+    struct tc_lru *told; /* struct tc_incident_told by pattern and join key; NULL: none is kept */
     uint64_t last_cause; /* where in the ring the cause named last was, TC_RING_NONE for none */
     uint64_t opened;
     uint64_t updated;
@@ -26,14 +32,15 @@ struct tc_incidents {
     uint64_t unchanged;
 };
 
-/* What has left this process about an incident, for whoever tells: see live/live.h. */
+/* What was last told of an incident. */
 struct tc_incident_told {
-    uint64_t hash;    /* of the verdict with its links, as it was told last */
+    char id[TC_INCIDENT_ID_LEN];
+    int64_t first_ns;
+    int64_t detected_ns;
     uint64_t content; /* of its finding then */
-    int64_t at_ns;    /* on the teller's clock */
-    uint8_t status;   /* enum tc_verdict_status, as it was told last */
-    bool opened;      /* it was told at all */
-    bool earlier;     /* the last time by an earlier process */
+    uint64_t hash;    /* of the verdict with its links */
+    uint8_t status;   /* enum tc_verdict_status */
+    bool earlier;     /* by an earlier process */
 };
 
 /*
@@ -51,8 +58,10 @@ struct tc_incident_mark {
     uint64_t told;    /* of the verdict with its links: equal means nothing new to tell */
 };
 
-/* About one incident per 512 bytes. False when the arena is full. */
-bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes);
+/* About one incident per 512 bytes. Borrows told for as long as t is used; NULL for none. False
+ * when the arena is full. */
+bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes,
+                       struct tc_lru *told);
 
 /*
  * Passes a finding through the table. *out_new is false when it changes nothing;
@@ -65,18 +74,16 @@ TC_CHECKED tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_
                                         struct tc_verdict *out, bool *out_new);
 
 /*
- * Seeds the table: a finding of that key belongs to this incident and keeps its id. The first one
- * is always passed on, whatever it says. TC_E_MALFORMED when the id is none, TC_E_LIMIT when the
- * key is too long to be kept.
+ * Something was told, by this process or an earlier one: a finding of that key belongs to this
+ * incident and keeps its id. The first one after a restart is always passed on, whatever it says.
+ * Nothing is kept where t has no memory for it. TC_E_MALFORMED when the id is none.
  */
-TC_CHECKED tc_status tc_incidents_restore(struct tc_incidents *t,
-                                          const struct tc_incident_mark *mark);
+TC_CHECKED tc_status tc_incidents_note_told(struct tc_incidents *t,
+                                            const struct tc_incident_mark *mark, bool earlier);
 
-/*
- * What was told of an incident, to be read and changed until the next call of the table; NULL when
- * the table forgot it. *out_content is of its latest finding.
- */
-struct tc_incident_told *tc_incidents_told(struct tc_incidents *t, struct tc_slice pattern_id,
-                                           struct tc_slice key, uint64_t *out_content);
+/* What was told of an incident, until the next call of the table; NULL when nothing was, or when
+ * it is forgotten. */
+const struct tc_incident_told *tc_incidents_told(const struct tc_incidents *t,
+                                                 struct tc_slice pattern_id, struct tc_slice key);
 
 #endif

@@ -24,6 +24,7 @@ struct tc_verdict {
     int64_t first_ns; /* of the whole incident, not only of this finding */
     /* Event time when it was opened; TC_TIME_NONE when it was told only because the input ended. */
     int64_t detected_ns;
+    uint64_t content; /* hash of what the finding says: another one is news */
     const struct tc_verdict_cause *causes;
     size_t cause_count;
     struct tc_slice group; /* incident id of the first root of its story; "" alone */

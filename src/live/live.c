@@ -17,6 +17,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         l->config.incidents_max = l->config.incidents_max < TC_INCIDENT_TABLE_MAX
                                       ? l->config.incidents_max
                                       : TC_INCIDENT_TABLE_MAX;
+        l->config.told_max = config->told_max < 1 ? 1 : config->told_max;
         l->out = *out;
         l->wall_ns = l->clock_ns = l->newest_ns = TC_TIME_NONE;
         l->tell_ns = l->settle_ns = INT64_MAX;
@@ -33,7 +34,8 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
     struct tc_engine_out taken = {.verdict = tc__live_take,
                                   .context = l,
                                   .lag_ns = TC__LAG_NS,
-                                  .statements = TC_STATEMENTS_LATEST};
+                                  .statements = TC_STATEMENTS_LATEST,
+                                  .told_max = l->config.told_max};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
     if (status != TC_OK) {
         tc_live_destroy(l);
@@ -65,12 +67,13 @@ void tc_live_configure(struct tc_live *l, const struct tc_live_config *config)
     struct tc_live_config now = *config;
     now.hold_bytes = l->config.hold_bytes;
     now.incidents_max = l->config.incidents_max;
+    now.told_max = l->config.told_max;
     l->config = now;
 }
 
 tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark)
 {
-    return tc_incidents_restore(tc_engine_incidents(l->engine), mark);
+    return tc_incidents_note_told(tc_engine_incidents(l->engine), mark, true);
 }
 
 /* ---- time ---- */
@@ -287,6 +290,7 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
 {
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     *out = l->counts;
+    out->told_forgotten = tc_engine_incidents(l->engine)->told->forgotten;
     out->held = tc__reorder_count(&l->hold);
     out->incidents = kept->count;
     out->open = 0;

@@ -30,6 +30,8 @@ struct tc_live_config {
     int64_t silence_ns;   /* how far engine time stays behind our clock when nothing comes */
     size_t hold_bytes;    /* memory of held events; when full the hold is cut short */
     size_t incidents_max; /* kept for stories; resolved ones and then the oldest go first */
+    size_t told_max;      /* incidents of which is remembered what was told, so that each is opened
+                             once; resolved ones and then those told longest ago go first */
 };
 
 #define TC_LIVE_CONFIG_DEFAULT                                \
@@ -38,7 +40,8 @@ struct tc_live_config {
                              .ahead_ns = 5 * TC_SECOND,       \
                              .silence_ns = 5 * TC_SECOND,     \
                              .hold_bytes = (size_t)8 << 20,   \
-                             .incidents_max = 4096})
+                             .incidents_max = 4096,           \
+                             .told_max = 262144})
 
 /* A verdict leaves. Borrowed until return. A failure stops what was called. */
 typedef tc_status (*tc_live_verdict_fn)(void *context, const struct tc_verdict *verdict,
@@ -66,6 +69,7 @@ struct tc_live_counts {
     uint64_t incidents;        /* kept now */
     uint64_t open;             /* of them not resolved */
     uint64_t forgotten;        /* incidents that made room for newer ones */
+    uint64_t told_forgotten;   /* of which is no longer known what was told */
     uint64_t places;           /* statements about who runs where, kept now */
     uint64_t places_forgotten; /* that made room for newer ones */
     int64_t engine_ns;         /* engine time; TC_TIME_NONE before the first event */
@@ -78,7 +82,7 @@ void tc_live_destroy(struct tc_live *l);
 
 /* For knobs and for turning patterns on and off, before the first event; counts at any time. */
 struct tc_engine *tc_live_engine(struct tc_live *l);
-/* New times (SIGHUP); hold_bytes and incidents_max stay as they are. */
+/* New times (SIGHUP); hold_bytes, incidents_max and told_max stay as they are. */
 void tc_live_configure(struct tc_live *l, const struct tc_live_config *config);
 
 /* What an earlier process told. Before the first event; later marks of an incident win. */

@@ -20,12 +20,12 @@
 #define GROUP_BIT UINT64_C(0x20)
 #define LINK_BITS UINT64_C(0x3f)
 
-static uint64_t told_hash(const struct tc_verdict *v, uint64_t content)
+static uint64_t told_hash(const struct tc_verdict *v)
 {
     uint64_t causes = v->cause_count < CAUSES_MASK ? v->cause_count : CAUSES_MASK;
     uint64_t links =
         causes | (v->finding->root ? ROOT_BIT : 0) | (v->group.len > 0 ? GROUP_BIT : 0);
-    uint64_t h = tc_hash_mix(content, v->status == TC_VERDICT_RESOLVED);
+    uint64_t h = tc_hash_mix(v->content, v->status == TC_VERDICT_RESOLVED);
     h = tc_slice_hash(v->finding->discriminator, h);
     h = tc_slice_hash(v->group, h);
     for (size_t i = 0; i < v->cause_count; i++) {
@@ -33,12 +33,6 @@ static uint64_t told_hash(const struct tc_verdict *v, uint64_t content)
         h = tc_slice_hash(v->causes[i].why, h);
     }
     return (tc_hash_mix(h, v->cause_count) & ~LINK_BITS) | links;
-}
-
-static struct tc_incident_told *told_of(struct tc_live *l, const struct tc_finding *f,
-                                        uint64_t *out_content)
-{
-    return tc_incidents_told(tc_engine_incidents(l->engine), f->pattern_id, f->key, out_content);
 }
 
 static bool is_over(enum tc_verdict_status status)
@@ -52,34 +46,35 @@ static bool is_over(enum tc_verdict_status status)
  * A replay does not reach back to everything that an earlier process linked. That a link is
  * missing after it is no news; what the finding says is, and so is a link more.
  */
-static bool only_lost_links(const struct tc_verdict *v, const struct tc_incident_told *told,
-                            uint64_t content, uint64_t hash)
+static bool only_lost_links(const struct tc_verdict *v, const struct tc_incident_said *said,
+                            uint64_t hash)
 {
-    return told->earlier && told->content == content &&
-           is_over((enum tc_verdict_status)told->status) == is_over(v->status) &&
-           ((hash & CAUSES_MASK) < (told->hash & CAUSES_MASK) ||
-            (~hash & told->hash & (ROOT_BIT | GROUP_BIT)) != 0);
+    return said->earlier && said->content == v->content &&
+           is_over((enum tc_verdict_status)said->status) == is_over(v->status) &&
+           ((hash & CAUSES_MASK) < (said->hash & CAUSES_MASK) ||
+            (~hash & said->hash & (ROOT_BIT | GROUP_BIT)) != 0);
 }
 
-static tc_status say(struct tc_live *l, const struct tc_verdict *v, enum tc_verdict_status status,
-                     uint64_t content, uint64_t hash, struct tc_incident_told *told)
+static tc_status say(struct tc_live *l, struct tc_incident_entry *kept,
+                     enum tc_verdict_status status, uint64_t hash)
 {
-    struct tc_verdict out = *v;
-    struct tc_incident_mark mark = {.pattern_id = v->finding->pattern_id,
-                                    .key = v->finding->key,
-                                    .incident_id = v->incident_id,
+    struct tc_verdict out = kept->verdict;
+    struct tc_incident_mark mark = {.pattern_id = out.finding->pattern_id,
+                                    .key = out.finding->key,
+                                    .incident_id = out.incident_id,
                                     .status = status,
-                                    .first_ns = v->first_ns,
-                                    .detected_ns = v->detected_ns,
-                                    .content = content,
+                                    .first_ns = out.first_ns,
+                                    .detected_ns = out.detected_ns,
+                                    .content = out.content,
                                     .told = hash};
     out.status = status;
     TC_TRY(l->out.verdict(l->out.context, &out, &mark));
-    *told = (struct tc_incident_told){.hash = hash,
-                                      .content = content,
-                                      .at_ns = l->arrived_ns,
-                                      .status = (uint8_t)status,
-                                      .opened = true};
+    TC_TRY(tc_incidents_note_told(tc_engine_incidents(l->engine), &mark, false));
+    kept->said = (struct tc_incident_said){.hash = hash,
+                                           .content = out.content,
+                                           .at_ns = l->arrived_ns,
+                                           .status = (uint8_t)status,
+                                           .opened = true};
     l->counts.verdicts++;
     l->counts.opened += status == TC_VERDICT_OPEN;
     l->counts.updated += status == TC_VERDICT_UPDATED;
@@ -90,29 +85,25 @@ static tc_status say(struct tc_live *l, const struct tc_verdict *v, enum tc_verd
 /* One incident, when there is something new to say about it and it is time. */
 static tc_status tell_one(struct tc_live *l, size_t at, bool all)
 {
-    const struct tc_verdict *v = &tc_story_verdicts(l->story)->items[at].verdict;
-    uint64_t content = 0;
-    struct tc_incident_told *told = told_of(l, v->finding, &content);
+    struct tc_incident_entry *kept = &tc_story_verdicts(l->story)->items[at];
+    const struct tc_verdict *v = &kept->verdict;
+    const struct tc_incident_said *said = &kept->said;
     uint64_t hash = l->hashes[at];
-    if (told == NULL) { /* idle for longer than the engine remembers: it was told */
+    if (said->opened && (said->hash == hash || only_lost_links(v, said, hash))) {
         return TC_OK;
     }
-    if (told->opened && (told->hash == hash || only_lost_links(v, told, content, hash))) {
-        return TC_OK;
-    }
-    if (!told->opened) {
+    if (!said->opened) {
         /* Every incident is opened, once, before anything else is told of it. */
-        TC_TRY(say(l, v, TC_VERDICT_OPEN, content, hash, told));
-        return is_over(v->status) ? say(l, v, TC_VERDICT_RESOLVED, content, hash, told) : TC_OK;
+        TC_TRY(say(l, kept, TC_VERDICT_OPEN, hash));
+        return is_over(v->status) ? say(l, kept, TC_VERDICT_RESOLVED, hash) : TC_OK;
     }
-    bool turned = is_over((enum tc_verdict_status)told->status) != is_over(v->status);
-    int64_t due_ns = told->at_ns == TC_TIME_NONE ? TC_TIME_NONE : told->at_ns + TC__UPDATE_NS;
+    bool turned = is_over((enum tc_verdict_status)said->status) != is_over(v->status);
+    int64_t due_ns = said->at_ns == TC_TIME_NONE ? TC_TIME_NONE : said->at_ns + TC__UPDATE_NS;
     if (!all && !turned && due_ns > l->arrived_ns) {
         l->tell_ns = due_ns < l->tell_ns ? due_ns : l->tell_ns;
         return TC_OK;
     }
-    return say(l, v, is_over(v->status) ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED, content, hash,
-               told);
+    return say(l, kept, is_over(v->status) ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED, hash);
 }
 
 /* When new statements are taken into account: at once where they are few. */
@@ -134,9 +125,7 @@ static tc_status link_all(struct tc_live *l, bool anew)
     }
     struct tc_incident_table *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count; i++) {
-        uint64_t content = 0;
-        (void)told_of(l, &kept->items[i].finding, &content);
-        l->hashes[i] = told_hash(&kept->items[i].verdict, content);
+        l->hashes[i] = told_hash(&kept->items[i].verdict);
     }
     l->changed = false;
     l->linked_ns = l->arrived_ns;
@@ -211,17 +200,36 @@ static tc_status make_room(struct tc_live *l)
     return TC_OK;
 }
 
+/* What was told of an incident before it left the stories, or before a restart. */
+static void recall(struct tc_live *l, struct tc_incident_entry *kept)
+{
+    const struct tc_incident_told *told = tc_incidents_told(
+        tc_engine_incidents(l->engine), kept->finding.pattern_id, kept->finding.key);
+    if (told != NULL) {
+        kept->said = (struct tc_incident_said){.hash = told->hash,
+                                               .content = told->content,
+                                               .at_ns = TC_TIME_NONE,
+                                               .status = told->status,
+                                               .opened = true,
+                                               .earlier = told->earlier};
+    }
+}
+
 tc_status tc__live_take(void *context, const struct tc_verdict *v)
 {
     struct tc_live *l = context;
-    uint64_t content = 0;
-    if (tc_incident_table_find(tc_story_verdicts(l->story), v->incident_id) == TC_INCIDENT_NONE) {
+    struct tc_incident_table *kept = tc_story_verdicts(l->story);
+    bool fresh = tc_incident_table_find(kept, v->incident_id) == TC_INCIDENT_NONE;
+    if (fresh) {
         TC_TRY(make_room(l));
     }
     TC_TRY(tc_story_add(l->story, v));
-    const struct tc_incident_told *told = told_of(l, v->finding, &content);
+    struct tc_incident_entry *entry = &kept->items[tc_incident_table_find(kept, v->incident_id)];
+    if (fresh) {
+        recall(l, entry);
+    }
     l->changed = true;
-    l->urgent = l->urgent || told == NULL || !told->opened ||
-                is_over((enum tc_verdict_status)told->status) != is_over(v->status);
+    l->urgent = l->urgent || !entry->said.opened ||
+                is_over((enum tc_verdict_status)entry->said.status) != is_over(v->status);
     return TC_OK;
 }

@@ -158,7 +158,7 @@ static tc_status read_log(struct tc_outbox *o)
         if (r.kind == TC__RECORD_CURSOR) {
             note_cursor(o, &r.cursor);
         } else {
-            TC_TRY(tc__marks_put(&o->marks, &r));
+            tc__marks_put(&o->marks, &r);
         }
     }
     TC_TRY(status);
@@ -268,7 +268,7 @@ static void destroy(struct tc_outbox *o)
     }
     tc__file_close(&o->file);
     tc__log_close(&o->log);
-    tc__marks_fini(&o->marks);
+    tc_lru_fini(&o->marks);
     tc__outbox_scan_fini(&o->scan);
     tc__outbox_scan_fini(&o->pull);
     if (o->stop_fd >= 0) {
@@ -301,7 +301,9 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->group = malloc(GROUP_ROOM);
     tc_status status = TC_OK;
-    if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK) {
+    size_t marks_max = config->marks_max == 0 ? TC_OUTBOX_MARKS_MAX : config->marks_max;
+    if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK ||
+        !tc_lru_init(&o->marks, marks_max, sizeof(struct tc__mark_place))) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
     status = status == TC_OK ? tc_outbox_check_version(config->dir, err) : status;

@@ -26,9 +26,8 @@ struct tc_outbox;
 #define TC_OUTBOX_QUEUE_MAX ((size_t)16 << 20)
 /* One verdict with its mark. */
 #define TC_OUTBOX_RECORD_MAX ((size_t)1 << 20)
-/* Identities of incidents that are kept for a restart: all that are open, and of the resolved ones
- * the latest, to this number together. */
-#define TC_OUTBOX_MARKS_MAX 32768
+/* Identities of incidents that are kept for a restart, unless the configuration says otherwise. */
+#define TC_OUTBOX_MARKS_MAX ((size_t)262144)
 
 /* File calls that can fail, so that tests can make them. NULL members: the system's own. */
 struct tc_outbox_io {
@@ -49,9 +48,11 @@ struct tc_outbox_config {
     uint64_t queue_bytes_max; /* undelivered verdicts on disk; beyond it the oldest are dropped and
                                  counted for that output only */
     const char *instance_id;  /* service.instance.id of what is sent; NULL: the host's name */
-    uint64_t compact_bytes;   /* the log is compacted beyond this; 0: 8 MiB */
-    int64_t file_sync_ns; /* the file is synced so long after it was written; 0: half a second */
-    bool is_pulled;       /* the warehouse is an output too: see tc_outbox_pull */
+    size_t marks_max; /* identities of incidents kept for a restart: resolved ones and then those
+                         told longest ago go first; 0: TC_OUTBOX_MARKS_MAX */
+    uint64_t compact_bytes; /* the log is compacted beyond this; 0: 8 MiB */
+    int64_t file_sync_ns;   /* the file is synced so long after it was written; 0: half a second */
+    bool is_pulled;         /* the warehouse is an output too: see tc_outbox_pull */
     struct tc_outbox_io io;
 };
 

@@ -6,6 +6,7 @@
 #ifndef TC_OUTBOX_OUTBOX_PRIV_H
 #define TC_OUTBOX_OUTBOX_PRIV_H
 
+#include "base/lru.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "outbox/outbox.h"
@@ -135,25 +136,19 @@ TC_CHECKED tc_status tc__log_append(struct tc__log *log, const struct tc_outbox_
 
 /* Where the latest mark of an incident is. */
 struct tc__mark_place {
-    uint64_t id[2]; /* hash of the incident's id; 0, 0: free */
     uint64_t number;
     uint64_t at; /* in the log that was scanned at start */
-    bool resolved;
 };
 
-/* Open addressing, at most half full; grows to TC_OUTBOX_MARKS_MAX, then the oldest go. */
-struct tc__marks {
-    struct tc__mark_place *places;
-    size_t size; /* a power of two; 0: none yet */
-    size_t count;
-};
-
-void tc__marks_fini(struct tc__marks *m);
-TC_CHECKED tc_status tc__marks_put(struct tc__marks *m, const struct tc__record *r);
+/*
+ * The marks are in a struct tc_lru by incident, resolved ones expendable: it is given what
+ * detection notes of what it told, in the same order, and so forgets the same incidents.
+ */
+void tc__marks_put(struct tc_lru *marks, const struct tc__record *r);
 /* The record is the latest of its incident, and its incident is kept. */
-bool tc__marks_is_latest(const struct tc__marks *m, const struct tc__record *r);
-/* In the order of their numbers; the caller frees it. NULL: no memory, or none. */
-struct tc__mark_place *tc__marks_sorted(const struct tc__marks *m);
+bool tc__marks_is_latest(const struct tc_lru *marks, const struct tc__record *r);
+/* In the order of their numbers; the caller frees it. NULL: no memory. */
+struct tc__mark_place *tc__marks_sorted(const struct tc_lru *marks);
 
 /* ---- the NDJSON file ----------------------------------------------------------------------- */
 
@@ -269,7 +264,7 @@ struct tc_outbox {
     /* The writer's. */
     struct tc_outbox_io io;
     struct tc__log log;
-    struct tc__marks marks;
+    struct tc_lru marks;
     struct tc__file file;
     struct tc__outbox_scan scan;
     struct tc__cursor file_cursor; /* what is durable in the file; at first as the log had it */

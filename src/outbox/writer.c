@@ -159,9 +159,7 @@ static void remember(struct tc_outbox *o, struct tc__waiting *list, bool left)
     int64_t now_ns = tc_wall_ns();
     while (list != NULL) {
         struct tc__waiting *next = list->next;
-        if (tc__marks_put(&o->marks, &list->record) != TC_OK) {
-            o->compact_at = UINT64_MAX; /* compaction would forget this incident */
-        }
+        tc__marks_put(&o->marks, &list->record);
         if (left) {
             observe(list->record.arrival_ns, now_ns);
         }

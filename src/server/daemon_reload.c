@@ -55,6 +55,7 @@ struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d)
         .backoff_min_ns = c->verdicts_otlp_backoff_min,
         .backoff_max_ns = c->verdicts_otlp_backoff_max,
         .queue_bytes_max = c->verdicts_otlp_queue_bytes,
+        .marks_max = (size_t)c->detection_remembered,
         .is_pulled = c->warehouse_enabled,
     };
 }

@@ -38,6 +38,7 @@ static void refresh_live(const struct tc_detection *detection, struct tc_live *l
     tc_gauge(TC_COUNT_INCIDENTS_KEPT, (int64_t)c.incidents);
     tc_gauge(TC_COUNT_INCIDENTS_OPEN, (int64_t)c.open);
     tc_counter_set(TC_COUNT_INCIDENTS_FORGOTTEN, c.forgotten);
+    tc_counter_set(TC_COUNT_IDENTITIES_FORGOTTEN, c.told_forgotten);
     tc_gauge(TC_COUNT_ENGINE_TIME, c.engine_ns == TC_TIME_NONE ? 0 : c.engine_ns / TC_SECOND);
 }
 

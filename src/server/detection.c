@@ -33,9 +33,11 @@ struct tc_detection {
     struct tc_arena scratch;
     char *json;
     size_t json_cap;
-    int64_t batch_ns; /* when the last batch came */
-    int64_t now_ns;   /* our clock, as last told */
-    uint64_t undated; /* events that were dated by their arrival */
+    int64_t batch_ns;   /* when the last batch came */
+    int64_t now_ns;     /* our clock, as last told */
+    uint64_t undated;   /* events that were dated by their arrival */
+    int64_t looked_ns;  /* when it was last looked for full detectors, our clock */
+    uint64_t saturated; /* bits of the detectors of which it was said */
     bool replaying;
 };
 
@@ -99,6 +101,7 @@ static void live_config(const struct tc_config *c, struct tc_live_config *out)
         .silence_ns = c->detection_silence,
         .hold_bytes = (size_t)c->detection_hold_bytes,
         .incidents_max = (size_t)c->detection_incidents,
+        .told_max = (size_t)c->detection_remembered,
     };
 }
 
@@ -313,9 +316,30 @@ tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch
     return status;
 }
 
+/* A detector whose memory is full forgets its oldest records: said once of each. */
+static void log_saturated(struct tc_detection *d)
+{
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count && i < 64; i++) {
+        struct tc_detector_stats stats;
+        tc_engine_detector_stats(tc_live_engine(d->live), i, &stats);
+        if (stats.dropped > 0 && (d->saturated >> i & 1) == 0) {
+            d->saturated |= UINT64_C(1) << i;
+            tc_log_fields(TC_LOG_WARN, "the memory of a detector is full: its oldest records go",
+                          TC_LOG_CSTR("pattern", all[i]->name),
+                          TC_LOG_NUMBER("dropped", (int64_t)stats.dropped));
+        }
+    }
+}
+
 tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns)
 {
     d->now_ns = now_ns;
+    if (now_ns - d->looked_ns >= TC_SECOND) {
+        d->looked_ns = now_ns;
+        log_saturated(d);
+    }
     return tc_live_advance(d->live, now_ns);
 }
 

@@ -265,10 +265,12 @@ tc_status tc_incident_table_add(void *context, const struct tc_verdict *v)
     TC_TRY(copy_verdict(&copy, v));
     if (at == TC_INCIDENT_NONE) {
         at = k->count++;
+        copy.said = (struct tc_incident_said){0};
         k->items[at] = copy;
         k->slots[slot_of(k, id_of(k, at))] = (uint32_t)at + 1;
     } else {
         free(k->items[at].block);
+        copy.said = k->items[at].said;
         k->items[at] = copy;
     }
     k->items[at].verdict.finding = &k->items[at].finding;

@@ -17,6 +17,16 @@
 #define TC_INCIDENT_TABLE_MAX 100000
 #define TC_INCIDENT_NONE SIZE_MAX
 
+/* What left this process about an incident, for whoever tells: see live/live.h. */
+struct tc_incident_said {
+    uint64_t hash;    /* of the verdict with its links, as it was told last */
+    uint64_t content; /* of its finding then */
+    int64_t at_ns;    /* on the teller's clock */
+    uint8_t status;   /* enum tc_verdict_status, as it was told last */
+    bool opened;      /* it was told at all */
+    bool earlier;     /* the last time by an earlier process */
+};
+
 struct tc_incident_entry {
     struct tc_verdict verdict; /* everything it refers to lies in block */
     struct tc_finding finding;
@@ -26,6 +36,7 @@ struct tc_incident_entry {
     size_t own_cause_count;
     struct tc_slice own_discriminator;
     bool own_root;
+    struct tc_incident_said said; /* kept when the verdict changes */
     size_t story; /* index of the first verdict of its story, before tc_incident_table_arrange */
 };
 

@@ -30,18 +30,6 @@ struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id)
     return tc__window_get(&st->gpus, &key);
 }
 
-/* NULL when scratch is full, or when all places are taken: see tc__ecc_no_room. */
-static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
-{
-    uint64_t pos = TC_RING_NONE;
-    const struct ecc_gpu *oldest = tc_ring_oldest(&st->gpus.ring, &pos);
-    if (oldest != NULL && tc__ecc_is_full(st, &st->gpus, gpu, tc__ecc_incident_at(st, oldest))) {
-        st->base.dropped++;
-        return NULL;
-    }
-    return tc__window_add(&st->gpus, gpu, st->base.now_ns);
-}
-
 /* Two names turned out to be one GPU: what is not known under the one is known under the other. */
 static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc_gpu *from)
 {
@@ -54,6 +42,7 @@ static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc
     to->storm = tc__window_at(&st->storms, to->storm) != NULL ? to->storm : from->storm;
     if (tc__window_at(&st->incidents, to->incident) == NULL) {
         to->incident = from->incident;
+        to->last = from->last;
         from->incident = TC_RING_NONE;
     }
 }
@@ -77,7 +66,7 @@ static struct ecc_gpu *known_gpu(const struct ecc_state *st, const struct tc_gpu
     return gpu;
 }
 
-/* The same, made when there is none. NULL when there is no room for it. */
+/* The same, made when there is none. NULL when scratch is full. */
 static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
 {
     struct ecc_gpu *gpu = known_gpu(st, names);
@@ -85,7 +74,7 @@ static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
         return gpu;
     }
     struct ecc_gpu fresh = {.id = names->id};
-    return add_gpu(st, &fresh);
+    return tc__window_add(&st->gpus, &fresh, st->base.now_ns);
 }
 
 /* The GPU of a process that does not say which it used: that of its rank, or any of its node. */

@@ -42,6 +42,21 @@ static bool is_known_better(const struct ecc_state *st, const struct ecc_inciden
     return !elsewhere && apart_ns <= st->window_ns && apart_ns >= -st->window_ns;
 }
 
+/* The GPU remembers what is told now: its record outlives the incident's. */
+static void note_last(const struct ecc_state *st, const struct ecc_incident *in,
+                      const struct tc_gpu *names, enum ecc_kind kind)
+{
+    for (unsigned i = 0; i < TC_GPU_IDS; i++) {
+        uint64_t id = tc_gpu_id(names, i);
+        struct ecc_gpu *gpu = id == 0 ? NULL : tc__ecc_gpu(st, id);
+        if (gpu != NULL && gpu->incident == in->head.pos) {
+            gpu->last = (struct ecc_last){.kind = in->end == ECC_OPEN ? kind : ECC_NONE,
+                                          .begun_ns = in->begun_ns,
+                                          .last_ns = in->last_ns};
+        }
+    }
+}
+
 static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struct tc_sink *out)
 {
     enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
@@ -57,6 +72,7 @@ static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struc
     const struct tc_gpu *names = tc_directory_complete(st->directory, &scope);
     if (names != NULL) {
         in->told_names = tc__ecc_names(names);
+        note_last(st, in, names, kind);
     }
     if (tc_slice_eq(scope.node, ECC_NO_NODE)) {
         scope.node = TC_EMPTY;
@@ -70,11 +86,37 @@ static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struc
     return tc__ecc_report(in, kind, &scope, st->base.scratch, out);
 }
 
+static tc_status tell_waiting(struct ecc_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    struct ecc_incident *in = NULL;
+    while ((in = tc__waiting_take(&st->soon, now_ns, NULL)) != NULL) {
+        if (in->renamed != TC_RING_NONE) {
+            in = tc__window_at(&st->incidents, in->renamed);
+        }
+        if (in != NULL) {
+            in->soon = false;
+            TC_TRY(tell(st, in, out));
+        }
+    }
+    return TC_OK;
+}
+
+/* What comes next may push out an incident that still waits to be told. */
+static bool is_room_short(const struct tc_ring *r)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct ecc_incident *oldest = tc_ring_oldest(r, &pos);
+    return r->size - (size_t)(r->head - r->tail) < r->size / 4 && oldest != NULL && oldest->soon;
+}
+
 tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
                             const struct tc_sink *out)
 {
     if (in->soon) {
         return TC_OK;
+    }
+    if (is_room_short(&st->incidents.ring)) {
+        TC_TRY(tell_waiting(st, INT64_MAX, out));
     }
     in->soon = tc__waiting_add(&st->soon, in, st->base.now_ns);
     return in->soon ? TC_OK : tell(st, in, out);
@@ -99,13 +141,15 @@ static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns,
     return tc_format(&b, "{}|{}|{}", names->node, tc_as_gpu_id(&gpu), tc_as_time(time_ns));
 }
 
-/* Keeps an incident under what its GPU is called. NULL when scratch or the window is full. */
+/* Keeps an incident under what its GPU is called; the oldest one makes room. NULL when scratch is
+ * full. */
 static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc_incident *like,
                                           const struct tc_gpu *g)
 {
     char text[KEY_MAX];
     struct ecc_incident next = *like;
-    next.key = incident_key(g, like->first_ns, text);
+    next.begun_ns = like->first_ns;
+    next.key = incident_key(g, next.begun_ns, text);
     next.node = g->node;
     next.uuid = g->uuid;
     next.ns = g->ns;
@@ -115,11 +159,6 @@ static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc
     next.pci = g->pci;
     next.index = g->index;
     next.rank = g->rank;
-    uint64_t pos = TC_RING_NONE;
-    if (tc__ecc_is_full(st, &st->incidents, &next, tc_ring_oldest(&st->incidents.ring, &pos))) {
-        st->base.dropped++;
-        return NULL;
-    }
     return tc__window_add(&st->incidents, &next, st->base.now_ns);
 }
 
@@ -167,15 +206,7 @@ tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc
 {
     struct ecc_incident *in = NULL;
     tc__ecc_settle_names(st);
-    while ((in = tc__waiting_take(&st->soon, now_ns, NULL)) != NULL) {
-        if (in->renamed != TC_RING_NONE) {
-            in = tc__window_at(&st->incidents, in->renamed);
-        }
-        if (in != NULL) {
-            in->soon = false;
-            TC_TRY(tell(st, in, out));
-        }
-    }
+    TC_TRY(tell_waiting(st, now_ns, out));
     while ((in = tc__waiting_take(&st->later, now_ns, NULL)) != NULL) {
         in->later = false;
         TC_TRY(tell(st, in, out));
@@ -201,20 +232,16 @@ struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const str
     return told || time_ns - in->first_ns <= st->window_ns ? in : NULL;
 }
 
-bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, const void *record,
-                     const struct ecc_incident *oldest)
-{
-    return !tc__window_fits(w, record) && oldest != NULL && oldest->end == ECC_OPEN &&
-           (oldest->told != ECC_NONE || oldest->soon) &&
-           st->base.now_ns - oldest->last_ns <= st->apart_ns;
-}
-
 static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ecc_news *n)
 {
+    const struct ecc_last *last = &n->gpu->last;
+    bool goes_on = last->kind != ECC_NONE && tc__ecc_incident_at(st, n->gpu) == NULL &&
+                   n->ev->time_ns - last->last_ns <= st->apart_ns;
     struct ecc_incident fresh = {
-        .first_ns = n->ev->time_ns,
+        .first_ns = goes_on ? last->begun_ns : n->ev->time_ns,
         .last_ns = n->ev->time_ns,
         .window_ns = st->window_ns,
+        .told = goes_on ? last->kind : ECC_NONE,
     };
     struct ecc_incident *in = push_incident(st, &fresh, n->names);
     n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;

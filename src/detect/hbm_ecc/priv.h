@@ -88,6 +88,7 @@ struct ecc_incident {
     struct tc_bdf pci;
     int32_t index;
     int32_t rank;
+    int64_t begun_ns; /* the time in its key */
     int64_t first_ns;
     int64_t last_ns;
     int64_t window_ns; /* of a storm, as the knob says */
@@ -172,12 +173,23 @@ enum {
 };
 
 /* What was last seen of a GPU. */
+/*
+ * The incident of a GPU as it was told last: one that made room for others goes on under its key,
+ * so that nothing is opened twice.
+ */
+struct ecc_last {
+    enum ecc_kind kind; /* ECC_NONE: none was told, or it is over */
+    int64_t begun_ns;
+    int64_t last_ns;
+};
+
 struct ecc_gpu {
     struct tc_window_head head;
     uint64_t id;
     bool taken_over; /* it turned out to be another one that is kept */
     uint64_t storm;
     uint64_t incident;
+    struct ecc_last last;
     struct tc_counter counters[ECC_COUNTERS];
     struct ecc_gauge gauges[ECC_GAUGES];
 };
@@ -208,17 +220,10 @@ struct ecc_news {
 
 /*
  * Another time of a fact, in the incident that is open or in a new one. The incident
- * goes to *out_in. NULL when scratch is full, or no place for another incident: see
- * tc__ecc_no_room.
+ * goes to *out_in. NULL when scratch is full: see tc__ecc_no_room.
  */
 struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
                               enum ecc_fact_name name, struct ecc_incident **out_in);
-/*
- * Whether one more record would push out the oldest of a window, which is in an incident that is
- * open: that one stays, or it would be told again under another name.
- */
-bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, const void *record,
-                     const struct ecc_incident *oldest);
 /* Nothing was made: TC_OK where it was left out, and counted. */
 static inline tc_status tc__ecc_no_room(const struct ecc_state *st)
 {

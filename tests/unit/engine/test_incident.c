@@ -10,16 +10,20 @@
 #include "base/arena.h"
 #include "engine/incident.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TABLE_BYTES ((size_t)1 << 16)
 #define BLOCK_BYTES (8 * TABLE_BYTES)
+#define TOLD_MAX 4
 
 struct table {
     struct tc_incidents incidents;
     struct tc_arena arena;
     struct tc_arena scratch;
     void *blocks[2];
+    struct tc_lru told;
 };
 
 static int set_up(void **state)
@@ -32,7 +36,8 @@ static int set_up(void **state)
     }
     tc_arena_init(&t->arena, "incidents", t->blocks[0], BLOCK_BYTES);
     tc_arena_init(&t->scratch, "scratch", t->blocks[1], BLOCK_BYTES);
-    assert_true(tc_incidents_init(&t->incidents, &t->arena, TABLE_BYTES));
+    assert_true(tc_lru_init(&t->told, TOLD_MAX, sizeof(struct tc_incident_told)));
+    assert_true(tc_incidents_init(&t->incidents, &t->arena, TABLE_BYTES, &t->told));
     *state = t;
     return 0;
 }
@@ -42,6 +47,7 @@ static int tear_down(void **state)
     struct table *t = *state;
     tc_arena_fini(&t->arena);
     tc_arena_fini(&t->scratch);
+    tc_lru_fini(&t->told);
     free(t->blocks[0]);
     free(t->blocks[1]);
     free(t);
@@ -166,6 +172,54 @@ static void what_is_over_is_told_once_and_may_come_again(void **state)
     assert_int_equal(told(*state, &f), TC_VERDICT_UPDATED);
 }
 
+/* A finding of the n-th of many incidents. */
+static struct tc_finding numbered(const struct tc_attr *attr, char key[16], unsigned n)
+{
+    struct tc_finding f = finding(attr);
+    (void)snprintf(key, 16, "gpu-%u", n);
+    f.key = tc_slice_cstr(key);
+    return f;
+}
+
+/* What was told outlives the table; a finding with other evidence belongs to it all the same. */
+static void an_incident_that_left_the_table_keeps_its_id_once_it_was_told(void **state)
+{
+    struct table *t = *state;
+    struct tc_attr attr = {KEY, .type = TC_ATTR_INT, .integer = 1};
+    struct tc_verdict verdict;
+    bool fresh = false;
+    char key[16];
+    char id[TC_INCIDENT_ID_LEN];
+    struct tc_finding f = numbered(&attr, key, 0);
+    assert_int_equal(tc_incidents_apply(&t->incidents, &f, 7, &t->scratch, &verdict, &fresh),
+                     TC_OK);
+    memcpy(id, verdict.incident_id.ptr, sizeof id);
+    struct tc_incident_mark mark = {.pattern_id = f.pattern_id,
+                                    .key = f.key,
+                                    .incident_id = tc_slice_make(id, sizeof id),
+                                    .first_ns = 5,
+                                    .detected_ns = verdict.detected_ns,
+                                    .content = verdict.content};
+    assert_int_equal(tc_incidents_note_told(&t->incidents, &mark, false), TC_OK);
+    for (unsigned n = 1; n < 2000; n++) {
+        char other[16];
+        struct tc_finding g = numbered(&attr, other, n);
+        assert_int_equal(told(t, &g), TC_VERDICT_OPEN);
+    }
+    assert_true(t->incidents.ring.dropped_count > 0);
+    struct tc_evidence evidence = {.uid = TC_LIT("another")};
+    f.evidence = &evidence;
+    f.evidence_count = 1;
+    f.first_ns = 9;
+    assert_int_equal(tc_incidents_apply(&t->incidents, &f, 11, &t->scratch, &verdict, &fresh),
+                     TC_OK);
+    assert_true(fresh);
+    assert_int_equal(verdict.status, TC_VERDICT_UPDATED);
+    assert_memory_equal(verdict.incident_id.ptr, id, sizeof id);
+    assert_int_equal(verdict.first_ns, 5);
+    assert_int_equal(verdict.detected_ns, 7);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -180,6 +234,7 @@ int main(void)
         CASE(another_discriminator_of_the_same_length_is_news),
         CASE(that_it_was_seen_again_is_no_news),
         CASE(what_is_over_is_told_once_and_may_come_again),
+        CASE(an_incident_that_left_the_table_keeps_its_id_once_it_was_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
