@@ -21,7 +21,7 @@ list() {
 choose() {
   while IFS= read -r file; do
     case $file in
-      tests/data/* | tests/replay/* | fuzz/corpus/* | examples/*) continue ;;
+      tests/data/* | tests/replay/* | tests/tickets/*-* | fuzz/corpus/* | examples/*) continue ;;
       dev | .ci/run | tools/hooks/* | .clang-format | .clang-tidy | .editorconfig | .gitignore) ;;
       CMakeLists.txt | */CMakeLists.txt | *.cmake | *.c | *.h | *.cpp | *.def | *.py | *.sh) ;;
       *.js | *.mjs | *.ts | *.tsx | *.jsx | *.css | *.sql | *.dict | *.yml | *.yaml) ;;
