@@ -564,10 +564,26 @@ static struct tc_slice base_of(struct tc_slice path)
     return tc_slice_from(path, slash == TC_NPOS ? 0 : slash + 1);
 }
 
+/* What follows the first dash, without what kind of file it is: "whatever it is-gpu-07.txt". */
+static struct tc_slice behind_dash(struct tc_slice name)
+{
+    size_t dash = tc_slice_find_byte(name, '-');
+    struct tc_slice node = dash == TC_NPOS ? TC_EMPTY : tc_slice_from(name, dash + 1);
+    for (size_t dot; (dot = tc_slice_find_last(node, TC_LIT("."))) != TC_NPOS;) {
+        if (!is_one_of(tc_slice_from(node, dot + 1), KINDS)) {
+            break;
+        }
+        node = tc_slice_head(node, dot);
+    }
+    return node.len > 0 && !tc_is_digit(node.ptr[0]) && tc_node_is_plain(node) ? node : TC_EMPTY;
+}
+
 struct tc_slice tc_node_of_file(struct tc_slice path)
 {
     bool says = false;
-    return node_in(base_of(path), false, &says);
+    struct tc_slice name = base_of(path);
+    struct tc_slice node = node_in(name, false, &says);
+    return node.len > 0 ? node : behind_dash(name);
 }
 
 struct tc_slice tc_node_of_folder(struct tc_slice path)

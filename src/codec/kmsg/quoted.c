@@ -6,6 +6,14 @@
  */
 #include "codec/kmsg/kmsg_priv.h"
 
+/* Kubernetes cuts times to whole seconds. The line was written within that second; dated at its end
+ * it does not come before what the kernel log itself says of it. */
+static int64_t end_of_second(int64_t time_ns)
+{
+    bool cut = tc_time_is_date(time_ns) && time_ns % TC_SECOND == 0;
+    return cut ? time_ns + TC_SECOND - 1000000 : time_ns;
+}
+
 bool tc__kmsg_quoted(const struct tc_event *said, struct tc_arena *arena, struct tc_event *out)
 {
     const struct tc_codec_input in = {.boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
@@ -18,7 +26,7 @@ bool tc__kmsg_quoted(const struct tc_event *said, struct tc_arena *arena, struct
     struct tc__kmsg_line line;
     tc__kmsg_frame(&in, said->k8s.message, &line);
     line.node = said->scope.node;
-    line.time_ns = said->time_ns;
+    line.time_ns = end_of_second(said->time_ns);
     line.uptime_ns = TC_TIME_NONE;
     struct tc__kmsg_context c = {
         .in = &in, .line = &line, .lines = &line, .line_count = 1, .arena = arena};
