@@ -195,8 +195,9 @@ def degrades_state_long_after():
 
 
 def fires_on_slurm_limit():
-    """A Slurm job without pods: slurmstepd knows the job, srun the node."""
+    """A Slurm job without pods: slurmstepd knows the job, srun the node and the rank."""
     return {
+        "args": "--only=host_oom\n",
         "input/slurm-4711.out": f"[{when(600)}] step 900 loss 2.1\n"
         "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks "
         "have been OOM Killed.\nsrun: error: gpu-07: task 3: Out Of Memory\n"
