@@ -178,11 +178,14 @@ describe('a real browser', { skip: chromium === null && 'no chromium here: insta
   async function visit(address, site, rules) {
     const args = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', `--user-data-dir=${space.file('profile')}`,
       `--host-resolver-rules=${rules}`, address];
-    const child = spawn(chromium, args, { stdio: 'ignore' });
+    // A group of its own: its helpers outlive it and go on writing to the profile.
+    const child = spawn(chromium, args, { stdio: 'ignore', detached: true });
+    const gone = new Promise((resolve) => { child.on('exit', resolve); });
     try {
       return await until('the page to be done', () => site.done, 60000);
     } finally {
-      child.kill('SIGKILL');
+      process.kill(-child.pid, 'SIGKILL');
+      await gone;
     }
   }
   /** A site that serves the page and hears what came of it. */

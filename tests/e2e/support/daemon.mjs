@@ -66,7 +66,7 @@ export function parseMetrics(text) {
 /** A directory of the test's own, gone with `remove`. */
 export function workspace(name) {
   const top = fs.mkdtempSync(path.join(process.env.TC_TMP ?? os.tmpdir(), `tc_${name}_`));
-  return { top, file: (...parts) => path.join(top, ...parts), remove: () => fs.rmSync(top, { recursive: true, force: true }) };
+  return { top, file: (...parts) => path.join(top, ...parts), remove: () => fs.rmSync(top, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }) };
 }
 
 export class Daemon {
