@@ -54,6 +54,8 @@ struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name);
 
 /* Whether the longer of two names is the shorter with a domain, or more of it. */
 bool tc_directory_is_same_host(struct tc_slice a, struct tc_slice b);
+/* The first label of a node's name; an address whole. */
+struct tc_slice tc_directory_host_label(struct tc_slice name);
 
 /* What every entry begins with: the directory's own. */
 struct tc_entry {

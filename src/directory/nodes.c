@@ -76,7 +76,7 @@ static bool is_address(struct tc_slice name)
     return true;
 }
 
-static struct tc_slice key_of(struct tc_slice name)
+struct tc_slice tc_directory_host_label(struct tc_slice name)
 {
     size_t dot = tc_slice_find_byte(name, '.');
     return dot == TC_NPOS || is_address(name) ? name : tc_slice_head(name, dot);
@@ -107,7 +107,7 @@ struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
     if (name.len == 0 || name.len > TC_SCOPE_TEXT_MAX || tc_slice_eq(name, n->last)) {
         return name;
     }
-    struct tc_slice key = key_of(name);
+    struct tc_slice key = tc_directory_host_label(name);
     bool full = key.len < name.len;
     struct node *known = tc__table_find(&n->table, &(struct node){.key = key}, 0);
     if (known == NULL) {

@@ -329,17 +329,10 @@ static size_t find_agreement(const int64_t *values, size_t count, int64_t *out_n
     return tied ? 0 : most;
 }
 
-static struct tc_slice label_of(struct tc_slice node)
-{
-    size_t dot = tc_slice_find_byte(node, '.');
-    bool number = node.len > 0 && node.ptr[0] >= '0' && node.ptr[0] <= '9';
-    return dot == TC_NPOS || number ? node : tc_slice_head(node, dot);
-}
-
 /* What is known of a node by this or another of its names; NULL. */
 static struct known *find_node(const struct tc_clocks *c, struct tc_slice node)
 {
-    struct tc_map_iter it = tc_map_find(&c->nodes, tc_slice_hash(label_of(node), 0));
+    struct tc_map_iter it = tc_map_find(&c->nodes, tc_slice_hash(tc_directory_host_label(node), 0));
     unsigned visited = 0;
     for (uint64_t at; visited < SAME_LABEL_MAX && (at = tc_map_next(&c->nodes, &it)) != 0;) {
         visited++;
@@ -356,7 +349,7 @@ static void keep_clock(struct tc_clocks *c, const struct seat *s, int64_t right_
     struct known *known = find_node(c, s->node);
     if (known == NULL) {
         c->known[c->known_count++] = value;
-        add_to(&c->nodes, tc_slice_hash(label_of(s->node), 0), c->known_count);
+        add_to(&c->nodes, tc_slice_hash(tc_directory_host_label(s->node), 0), c->known_count);
     } else if (agreeing > known->agreeing) {
         value.clock.node = known->clock.node;
         *known = value;

@@ -16,9 +16,14 @@ void tc__gpuf_join_begin(struct gpuf_state *st, const struct gpuf_incident *in)
     st->recent[st->recent_count++ % GPUF_RECENT_MAX] = in->head.pos;
 }
 
+static size_t recent_count(const struct gpuf_state *st)
+{
+    return st->recent_count < GPUF_RECENT_MAX ? st->recent_count : GPUF_RECENT_MAX;
+}
+
 void tc__gpuf_join_move(struct gpuf_state *st, uint64_t from, uint64_t to)
 {
-    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
+    for (size_t i = 0; i < recent_count(st); i++) {
         st->recent[i] = st->recent[i] == from ? to : st->recent[i];
     }
 }
@@ -94,7 +99,7 @@ const struct tc_gpu *tc__gpuf_join_xid(struct gpuf_state *st, const struct tc_ev
     if (ev->kind != TC_EVENT_XID || (names->uuid.len > 0) == names->pci.known) {
         return names;
     }
-    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
+    for (size_t i = 0; i < recent_count(st); i++) {
         const struct gpuf_incident *in = recent(st, i);
         if (in == NULL || in->gpu == names->id || !has_xid(in, ev->xid.code, ev->time_ns)) {
             continue;
@@ -119,7 +124,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
     if (names->pci.known || names->uuid.len == 0) {
         return names;
     }
-    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
+    for (size_t i = 0; i < recent_count(st); i++) {
         const struct gpuf_incident *in = recent(st, i);
         const struct tc_gpu *other = in == NULL ? NULL : names_of(st, in);
         if (other == NULL || other == names || is_nowhere(other->node) ||
@@ -139,7 +144,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
 unsigned tc__gpuf_join_others(const struct gpuf_state *st, const struct gpuf_incident *in)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
+    for (size_t i = 0; i < recent_count(st); i++) {
         const struct gpuf_incident *other = recent(st, i);
         if (other != NULL && other != in && !is_nowhere(in->node) && other->gpu != in->gpu &&
             tc_slice_eq(other->node, in->node) &&
