@@ -44,8 +44,12 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
   --all                also: linearity, 1 GB kernel log, start-up time
   --serve [OPTIONS]    instead: the daemon under load: records a second, memory, latency
                        (--serve --help)
-  --chaos [OPTIONS]    instead: kill -9 under load, 200 times: nothing that was
-                       acknowledged is lost (--rounds N, --seed S)
+  --serve-count [OPTIONS]
+                       instead: the daemon's instructions per record, by callgrind
+                       (--serve-count --help)
+  --chaos [OPTIONS]    instead: kill -9 under load, amid 20,000 incidents, and power cuts: nothing
+                       that was acknowledged is lost, each incident is opened once
+                       (--part kill|storm|power|once, --rounds N, --incidents N, --cuts N, --seed S)
   --warehouse [OPTIONS]
                        instead: ten million telemetry slices: load, room on disk, queries
                        (--rows N, --dir DIR, --json)
@@ -231,12 +235,12 @@ def run_instead(argv):
     if argv[:1] == ["--warehouse"]:
         program = Path(PROGRAM).parent / "bench/bench_warehouse"
         os.execv(program, [str(program), *argv[1:]])
-    if argv[:1] in (["--serve"], ["--chaos"]):
+    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")
         os.environ.update(TC_BINARY=PROGRAM, TC_SOURCE_DIR=str(ROOT))
-        os.execv(node, [node, str(HERE / f"{argv[0][2:]}.mjs"), *argv[1:]])
+        os.execv(node, [node, str(HERE / f"{argv[0][2:].replace('-', '_')}.mjs"), *argv[1:]])
 
 
 def read_options(argv):

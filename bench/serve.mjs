@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ./dev bench --serve: the daemon under the load of the anchor. The server has one core, the client
-// another. One JSON line for each case; docs/performance.md has the method. Exit 0 all
+// ./dev bench --serve: the daemon under the load of the anchor, and under that of a healthy cluster.
+// The server has one core, the client another. One JSON line for each case; docs/performance.md has the method. Exit 0 all
 // gates held, 1 one was missed, 2 something could not be measured.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,12 +12,15 @@ import { Worker } from 'node:worker_threads';
 import { binary, Daemon, merge } from '../tests/e2e/support/daemon.mjs';
 import { logs, nowNs, xid48 } from '../tests/e2e/support/otlp.mjs';
 import { post, sleep } from '../tests/e2e/support/wire.mjs';
-import { Payload } from './serve_load.mjs';
+import { Fleet, Payload } from './serve_load.mjs';
 
 const usage = `usage: ./dev bench --serve [OPTIONS]
 
-  --case NAME       only this case, may be repeated: protobuf, json, grpc, stored,
-                    latency, allocations (of tracecore-bench serve, which counts them)
+  --case NAME       only this case, may be repeated: protobuf, json, grpc, stored, fleet
+                    (what a healthy cluster sends; the others are faults only), latency,
+                    allocations (of tracecore-bench serve, which counts them)
+  --against FILE    another tracecore, measured turn by turn with this one in protobuf,
+                    json, grpc, stored and fleet; may be repeated
   --seconds N       of each run (10); the latency case takes as long as its incidents
   --repeat N        runs of each case (3); the median counts
   --incidents N     of the latency case (600, 20 a second, beside 200,000 records a second)
@@ -28,6 +31,7 @@ const usage = `usage: ./dev bench --serve [OPTIONS]
 `;
 const { values: given } = parseArgs({ options: {
   case: { type: 'string', multiple: true },
+  against: { type: 'string', multiple: true, default: [] },
   seconds: { type: 'string', default: '10' },
   repeat: { type: 'string', default: '3' },
   incidents: { type: 'string', default: '600' },
@@ -98,9 +102,9 @@ function command(words) {
 
 /** One run of wrk or h2load against the daemon: errors that the client saw. */
 async function drive(daemon, payload, seconds, connections) {
-  const file = path.join(work, `load.${payload.form}`);
-  payload.save(file);
+  const files = payload.save(path.join(work, `load.${payload.form}`));
   if (payload.form === 'grpc') {
+    const [{ file }] = files;
     const text = await command(['taskset', '-c', clientCore, 'h2load', '-t1', `-c${connections}`, '-m4', '-D', String(seconds), '-d', file,
       '-H', 'content-type: application/grpc', '-H', 'te: trailers',
       `http://${daemon.grpc}/opentelemetry.proto.collector.logs.v1.LogsService/Export`]);
@@ -109,8 +113,23 @@ async function drive(daemon, payload, seconds, connections) {
     return Number(m[1]) + Number(m[2]) + Number(m[3]);
   }
   const script = path.join(work, 'post.lua');
-  fs.writeFileSync(script, `local f = assert(io.open("${file}", "rb"))\nwrk.body = f:read("*a")\nf:close()\nwrk.method = "POST"\nwrk.headers["Content-Type"] = "${payload.type}"\n`);
-  const text = await command(['taskset', '-c', clientCore, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script, `http://${daemon.http}/v1/logs`]);
+  const requests = files.map(({ file, signal }) => `{"/v1/${signal}", "${file}"}`).join(', ');
+  fs.writeFileSync(script, `local requests = {}
+wrk.headers["Content-Type"] = "${payload.type}"
+init = function()
+  for _, r in ipairs({${requests}}) do
+    local f = assert(io.open(r[2], "rb"))
+    requests[#requests + 1] = wrk.format("POST", r[1], nil, f:read("*a"))
+    f:close()
+  end
+end
+local at = 0
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end
+`);
+  const text = await command(['taskset', '-c', clientCore, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script, `http://${daemon.http}/`]);
   const bad = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text);
   return bad + (sockets ? sockets.slice(1).reduce((n, s) => n + Number(s), 0) : 0);
@@ -118,39 +137,53 @@ async function drive(daemon, payload, seconds, connections) {
 
 const per = (a, b, key) => (b[key] === null || a[key] === null ? undefined : b[key] - a[key]);
 
-async function throughput(name, form, ack) {
-  const payload = new Payload(form);
-  const seconds = Number(given.seconds);
+/** One run: what it printed. */
+async function measure(daemon, name, payload, connections, ack, rssStart) {
+  const a = await counted(daemon);
+  const errors = await drive(daemon, payload, Number(given.seconds), connections);
+  const b = await counted(daemon);
+  const elapsed = (b.at - a.at) / 1000;
+  const records = Math.max(1, per(a, b, 'records'));
+  const run = {
+    bench: 'serve', case: name, ack, ...(given.against.length > 0 ? { program: daemon.options.program } : {}),
+    records_per_s: Math.round(per(a, b, 'records') / elapsed), cpu_ns_per_record: Math.round((b.cpu - a.cpu) / records * 1e9), errors,
+    rejected: per(a, b, 'rejected'), server_cpu: Math.round((b.cpu - a.cpu) / elapsed * 100) / 100,
+    detected: Math.round(per(a, b, 'fed') / records * 1000) / 1000,
+    stored_mb_per_s: Math.round(per(a, b, 'stored') / elapsed / MEGA), written_mb_per_s: Math.round(per(a, b, 'written') / elapsed / MEGA * 10) / 10,
+    lost_batches: per(a, b, 'lost'),
+    rss_start_mib: mib(rssStart), rss_mib: mib(daemon.memory().VmRSS), rss_max_mib: mib(daemon.memory().VmHWM),
+  };
+  process.stdout.write(`${JSON.stringify(run)}\n`);
+  return run;
+}
+
+const medianOf = (runs, key) => runs.map((run) => run[key]).sort((x, y) => x - y)[Math.floor(runs.length / 2)];
+
+/** Programs take turns, so that they share what the machine does beside; the first is judged. */
+async function throughput(name, payload, ack) {
   // Group commit needs requests that wait together.
   const connections = Number(given.connections ?? (ack === 'stored' ? 32 : 8));
-  const runs = [];
-  const daemon = await start(name, { ingest: { ack } });
-  const rssStart = daemon.memory().VmRSS;
-  await drive(daemon, payload, 2, connections); // warm: pools, caches, detectors
-  for (let i = 0; i < Number(given.repeat); i++) {
-    const a = await counted(daemon);
-    const errors = await drive(daemon, payload, seconds, connections);
-    const b = await counted(daemon);
-    const elapsed = (b.at - a.at) / 1000;
-    runs.push({
-      bench: 'serve', case: name, ack, records_per_s: Math.round(per(a, b, 'records') / elapsed), errors,
-      rejected: per(a, b, 'rejected'), server_cpu: Math.round((b.cpu - a.cpu) / elapsed * 100) / 100,
-      detected: Math.round(per(a, b, 'fed') / Math.max(1, per(a, b, 'records')) * 1000) / 1000,
-      stored_mb_per_s: Math.round(per(a, b, 'stored') / elapsed / MEGA), written_mb_per_s: Math.round(per(a, b, 'written') / elapsed / MEGA * 10) / 10,
-      lost_batches: per(a, b, 'lost'),
-      rss_start_mib: mib(rssStart), rss_mib: mib(daemon.memory().VmRSS), rss_max_mib: mib(daemon.memory().VmHWM),
-    });
-    process.stdout.write(`${JSON.stringify(runs.at(-1))}\n`);
+  const turns = [];
+  for (const program of [binary, ...given.against]) {
+    const daemon = await start(`${name}_${turns.length}`, { ingest: { ack } }, { program });
+    turns.push({ program, daemon, rssStart: daemon.memory().VmRSS, runs: [] });
+    await drive(daemon, payload, 2, connections); // warm: pools, caches, detectors
   }
-  const budget = (await counted(daemon)).detectors;
-  await daemon.stop();
-  const rates = runs.map((run) => run.records_per_s).sort((x, y) => x - y);
-  const median = rates[Math.floor(rates.length / 2)];
-  const rssMax = Math.max(...runs.map((run) => run.rss_max_mib));
-  process.stdout.write(`${JSON.stringify({ bench: 'serve', case: name, median_records_per_s: median, wanted: GATES[name], rss_max_mib: rssMax, detectors_mib: budget && mib(budget / 1024) })}\n`);
-  if (median < GATES[name]) missed(`${name}: ${median} records/s < ${GATES[name]}`);
-  if (runs.some((run) => run.errors > 0 && run.rejected === 0)) missed(`${name}: the client saw errors that the daemon did not count`);
-  if (budget !== null && rssMax > RSS_BEYOND_DETECTORS_MIB + mib(budget / 1024)) missed(`${name}: ${rssMax} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${mib(budget / 1024)}`);
+  for (let i = 0; i < Number(given.repeat); i++) {
+    for (const turn of turns) turn.runs.push(await measure(turn.daemon, name, payload, connections, ack, turn.rssStart));
+  }
+  for (const { program, daemon, runs } of turns) {
+    const budget = (await counted(daemon)).detectors;
+    await daemon.stop();
+    const median = medianOf(runs, 'records_per_s');
+    const rssMax = Math.max(...runs.map((run) => run.rss_max_mib));
+    process.stdout.write(`${JSON.stringify({ bench: 'serve', case: name, ...(turns.length > 1 ? { program } : {}), median_records_per_s: median, wanted: GATES[name],
+      median_cpu_ns_per_record: medianOf(runs, 'cpu_ns_per_record'), rss_max_mib: rssMax, detectors_mib: budget && mib(budget / 1024) })}\n`);
+    if (program !== binary) continue;
+    if (median < GATES[name]) missed(`${name}: ${median} records/s < ${GATES[name]}`);
+    if (runs.some((run) => run.errors > 0 && run.rejected === 0)) missed(`${name}: the client saw errors that the daemon did not count`);
+    if (budget !== null && rssMax > RSS_BEYOND_DETECTORS_MIB + mib(budget / 1024)) missed(`${name}: ${rssMax} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${mib(budget / 1024)}`);
+  }
 }
 
 /** Allocations per record, counted in front of the C library's allocator. */
@@ -267,10 +300,11 @@ async function overload(seconds) {
 }
 
 const CASES = {
-  protobuf: () => throughput('protobuf', 'protobuf', 'memory'),
-  json: () => throughput('json', 'json', 'memory'),
-  grpc: () => throughput('grpc', 'grpc', 'memory'),
-  stored: () => throughput('stored', 'protobuf', 'stored'),
+  protobuf: () => throughput('protobuf', new Payload('protobuf'), 'memory'),
+  json: () => throughput('json', new Payload('json'), 'memory'),
+  grpc: () => throughput('grpc', new Payload('grpc'), 'memory'),
+  stored: () => throughput('stored', new Payload('protobuf'), 'stored'),
+  fleet: () => throughput('fleet', new Fleet(), 'memory'),
   latency,
   allocations,
 };

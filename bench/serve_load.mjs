@@ -8,10 +8,13 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 
+import { fleetRound, ROUND_NS, ROUND_STEPS } from './serve_fleet.mjs';
+
 const here = path.dirname(fileURLToPath(import.meta.url));
 const require = createRequire(path.join(here, '../tests/package.json'));
 
 export const RECORDS = 1024;
+const FLEET_ROUNDS = 4;
 const BASE_S = 1762000000; // what the anchor has; the times that are set later take its place
 
 /** A batch as bytes, with the offsets of its times: { body, type, refresh() }. */
@@ -66,6 +69,26 @@ export class Payload {
     const head = Buffer.alloc(5);
     head.writeUInt32BE(this.body.length, 1);
     fs.writeFileSync(file, this.form === 'grpc' ? Buffer.concat([head, this.body]) : this.body);
+    return [{ file, signal: 'logs' }];
+  }
+}
+
+/** What a healthy cluster sent in the last seconds, request by request. */
+export class Fleet {
+  constructor() {
+    this.form = 'protobuf';
+    this.type = 'application/x-protobuf';
+    this.step = 100000;
+  }
+
+  /** Each time later steps; a client that sends it in turns tells them again. */
+  save(file) {
+    const start = BigInt(Date.now()) * 1000000n - BigInt(FLEET_ROUNDS) * ROUND_NS;
+    return Array.from({ length: FLEET_ROUNDS }, (_, i) => fleetRound(start + BigInt(i) * ROUND_NS, this.step += ROUND_STEPS)).flat()
+      .map(({ signal, body }, i) => {
+        fs.writeFileSync(`${file}.${i}`, body);
+        return { file: `${file}.${i}`, signal };
+      });
   }
 }
 

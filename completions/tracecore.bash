@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status config contract probe evidence run sql export retain rebuild simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -34,6 +34,9 @@ _tracecore() {
             return
             ;;
         --since)
+            return
+            ;;
+        --data-dir)
             return
             ;;
         --only)
@@ -71,7 +74,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --brief --all --job --color --node --since --only --disable --set --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--json --brief --all --job --color --node --since --data-dir --only --disable --set --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     decode)
@@ -362,6 +365,19 @@ _tracecore() {
             _tracecore_words "--dry-run --hot-days --warm-days --cold-days --data-dir --json --help"
         fi
         ;;
+    rebuild)
+        case $prev in
+        --into)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--dry-run --into --drop-old --data-dir --json --quiet --help"
+        fi
+        ;;
     simulate)
         case $prev in
         --nodes)
@@ -446,7 +462,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help"
+            _tracecore_words " detect decode serve incidents status config contract probe evidence run sql export retain rebuild simulate score completion help"
         fi
         ;;
     esac

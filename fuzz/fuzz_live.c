@@ -90,7 +90,7 @@ static void check(const struct run *r)
     TC_ASSERT(c.incidents <= config->incidents_max && c.open <= c.incidents);
     TC_ASSERT(c.opened == opened_count || opened_count == INCIDENTS_MAX);
     TC_ASSERT(c.verdicts == c.opened + c.updated + c.resolved);
-    TC_ASSERT(c.misdated + c.ahead + c.too_large + c.too_late + c.held <= c.events);
+    TC_ASSERT(c.misdated + c.too_large + c.too_late + c.held <= c.events);
     TC_ASSERT(tc_live_list(l, 64, list_one, &listed) == TC_OK && listed <= 64);
 }
 

@@ -106,6 +106,21 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
 endforeach()
 
+# No sender blinds a detector for the others: blind.<pattern>. As many events as fill its memory.
+add_executable(live_blind tests/live/live_blind.c)
+target_link_libraries(live_blind PRIVATE tc_testing)
+set_target_properties(live_blind PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+set(small_windows checkpoint_stall dataloader_hang host_oom network_link_fault pod_evicted)
+foreach(file IN LISTS scripts)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME pattern)
+  if(pattern IN_LIST small_windows)
+    tc_add_test(NAME blind.${pattern} COMMAND live_blind 10000 ${pattern} LABELS live)
+  elseif(NOT pattern STREQUAL story)
+    tc_add_test(NAME blind.${pattern} COMMAND live_blind 36000 ${pattern} LABELS live)
+  endif()
+endforeach()
+
 # Canonical JSON against Node's own numbers, strings and order of names.
 add_executable(canonical_filter tests/canonical/canonical_filter.c)
 target_link_libraries(canonical_filter PRIVATE tc_base)

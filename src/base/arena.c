@@ -15,6 +15,8 @@
  * would touch memory for all of it; so at least this much behind the highest byte ever used is
  * marked. */
 #define AHEAD ((size_t)128 << 10)
+/* Marks end at multiples of this: small, so that not much more than AHEAD is touched. */
+#define STEP ((size_t)16 << 10)
 static void poison(void *at, size_t len)
 {
     __asan_poison_memory_region(at, len);
@@ -46,8 +48,8 @@ static void unpoison_all(unsigned char *block, size_t len)
 /* Marks were set from the block's begin to here. */
 static size_t marked(const struct tc_arena *a)
 {
-    size_t steps = a->peak / AHEAD + 2;
-    return a->size / AHEAD < steps ? a->size : steps * AHEAD;
+    size_t steps = a->peak / STEP + AHEAD / STEP + 1;
+    return a->size / STEP < steps ? a->size : steps * STEP;
 }
 #else
 #define REDZONE 0U

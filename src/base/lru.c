@@ -149,7 +149,7 @@ void *tc_lru_put(struct tc_lru *t, struct tc_lru_key key, bool expendable)
     return item_of(slot_at(t, number));
 }
 
-const void *tc_lru_at(const struct tc_lru *t, size_t at)
+void *tc_lru_at(const struct tc_lru *t, size_t at)
 {
     TC_ASSERT(at < t->count);
     return item_of(slot_at(t, (uint32_t)at + 1));

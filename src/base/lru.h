@@ -54,6 +54,6 @@ void *tc_lru_find(const struct tc_lru *t, struct tc_lru_key key);
  */
 void *tc_lru_put(struct tc_lru *t, struct tc_lru_key key, bool expendable);
 /* The items in no order that means anything: for at < t->count. */
-const void *tc_lru_at(const struct tc_lru *t, size_t at);
+void *tc_lru_at(const struct tc_lru *t, size_t at);
 
 #endif

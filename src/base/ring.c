@@ -5,8 +5,6 @@
 
 /* The first position; TC_RING_NONE must stay free. */
 #define FIRST 8
-/* How far behind the oldest record the next ones to be dropped are brought into the cache. */
-#define DROP_AHEAD 512
 
 bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
 {
@@ -31,11 +29,7 @@ void tc_ring_reset(struct tc_ring *r)
 static void drop_until_free(struct tc_ring *r, size_t need)
 {
     while (r->size - (size_t)(r->head - r->tail) < need) {
-        r->tail += tc_ring_header(r, r->tail)->len;
-        /* Every push drops one by now, the next ones a little later. */
-        __builtin_prefetch(tc_ring_header(r, r->tail + DROP_AHEAD));
-        r->dropped_count++;
-        tc_ring_skip_filler(r);
+        tc_ring_drop(r);
     }
 }
 
@@ -45,7 +39,7 @@ void tc_ring_make_room(struct tc_ring *r, size_t need)
     size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
     if (need > to_end) {
         drop_until_free(r, to_end);
-        *tc_ring_header(r, r->head) = (struct tc_ring_record){(uint32_t)to_end, 1};
+        *tc_ring_header(r, r->head) = (struct tc_ring_record){.len = (uint32_t)to_end, .filler = 1};
         r->head += to_end;
         tc_ring_skip_filler(r);
     }

@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #define TC_RING_NONE 0
+/* How far behind the oldest record the next ones to be dropped are brought into the cache. */
+#define TC_RING_DROP_AHEAD 512
 
 /*
  * Invariants: tail <= head, head - tail <= size, size is a power of two; records
@@ -54,7 +56,8 @@ void tc_ring_make_room(struct tc_ring *r, size_t need);
 /* In front of every record. */
 struct tc_ring_record {
     uint32_t len;    /* of the whole record, header included */
-    uint32_t filler; /* non-zero: skip to the start of the block */
+    uint16_t filler; /* non-zero: skip to the start of the block */
+    uint16_t owner;  /* for the caller, 0 at first: whose share of the block it takes */
 };
 
 static inline struct tc_ring_record *tc_ring_header(const struct tc_ring *r, uint64_t pos)
@@ -115,14 +118,27 @@ static inline void *tc_ring_after(const struct tc_ring *r, uint64_t pos, uint64_
     return pos < r->tail ? tc_ring_oldest(r, out_pos) : tc_ring_next(r, pos, out_pos);
 }
 
+/* What a record of len bytes takes of the block. */
+static inline size_t tc_ring_need(size_t len)
+{
+    return (sizeof(struct tc_ring_record) + len + 7) & ~(size_t)7;
+}
+
+/* Whether a record that takes `need` fits behind the youngest without dropping any. */
+static inline bool tc_ring_has_room(const struct tc_ring *r, size_t need)
+{
+    size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
+    return r->size - (size_t)(r->head - r->tail) >= (need > to_end ? to_end + need : need);
+}
+
 static inline void *tc_ring_push_raw(struct tc_ring *r, size_t len, uint64_t *out_pos)
 {
-    size_t need = (sizeof(struct tc_ring_record) + len + 7) & ~(size_t)7;
+    size_t need = tc_ring_need(len);
     if (__builtin_expect(r->head + need > r->limit, 0)) {
         tc_ring_make_room(r, need);
     }
     struct tc_ring_record *rec = tc_ring_header(r, r->head);
-    *rec = (struct tc_ring_record){(uint32_t)need, 0};
+    *rec = (struct tc_ring_record){.len = (uint32_t)need};
     *out_pos = r->head;
     r->head += need;
     return rec + 1;
@@ -154,6 +170,16 @@ static inline void tc_ring_pop(struct tc_ring *r)
     if (r->tail == r->head) {
         tc_ring_clear(r);
     }
+}
+
+/* The same, counted as a drop. */
+static inline void tc_ring_drop(struct tc_ring *r)
+{
+    r->tail += tc_ring_header(r, r->tail)->len;
+    /* Every push drops one by now, the next ones a little later. */
+    __builtin_prefetch(tc_ring_header(r, r->tail + TC_RING_DROP_AHEAD));
+    r->dropped_count++;
+    tc_ring_skip_filler(r);
 }
 
 #endif

@@ -6,6 +6,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+/* Needles up to here are compared where their first byte is found: at most so much work per byte.
+ */
+#define NEEDLE_SHORT 16
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -87,8 +91,19 @@ size_t tc_slice_find(struct tc_slice s, struct tc_slice needle)
     if (s.len < needle.len) {
         return TC_NPOS;
     }
-    const char *hit = memmem(s.ptr, s.len, needle.ptr, needle.len);
-    return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
+    if (needle.len > NEEDLE_SHORT) {
+        const char *hit = memmem(s.ptr, s.len, needle.ptr, needle.len);
+        return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
+    }
+    /* memmem makes a table first, which costs more than to look at a line of a log. */
+    const char *end = s.ptr + s.len - needle.len + 1;
+    for (const char *at = s.ptr;
+         at < end && (at = memchr(at, needle.ptr[0], (size_t)(end - at))) != NULL; at++) {
+        if (memcmp(at, needle.ptr, needle.len) == 0) {
+            return (size_t)(at - s.ptr);
+        }
+    }
+    return TC_NPOS;
 }
 
 size_t tc_slice_find_last(struct tc_slice s, struct tc_slice needle)
@@ -248,4 +263,14 @@ size_t tc_slice_distance(struct tc_slice a, struct tc_slice b)
         }
     }
     return row[b.len];
+}
+
+struct tc_slice tc_path_base(struct tc_slice path)
+{
+    for (size_t i = path.len; i > 0; i--) {
+        if (path.ptr[i - 1] == '/') {
+            return tc_slice_from(path, i);
+        }
+    }
+    return path;
 }

@@ -101,6 +101,9 @@ static inline bool tc_slice_eq(struct tc_slice a, struct tc_slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* The part of a path behind the last slash. */
+struct tc_slice tc_path_base(struct tc_slice path);
+
 /* Bytewise order, shorter first on a common prefix: <0, 0, >0. */
 int tc_slice_cmp(struct tc_slice a, struct tc_slice b);
 

@@ -17,6 +17,7 @@
     X(E_UNSUPPORTED, -4, "not supported")            \
     X(E_USAGE, -5, "wrong usage")                    \
     X(E_NOTFOUND, -6, "not found")                   \
+    X(E_AGAIN, -7, "not finished: call it again")    \
     X(E_NOMEM, -101, "out of memory")
 
 typedef enum tc_status {

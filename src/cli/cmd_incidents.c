@@ -6,9 +6,9 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
-#include "cli/report.h"
 #include "cli/say.h"
-#include "cli/story_options.h"
+#include "cli/story/options.h"
+#include "cli/story/report.h"
 #include "verdict/read.h"
 
 #include <stdio.h>

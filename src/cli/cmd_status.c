@@ -39,10 +39,41 @@ static void put_number(struct tc_buf *b, struct tc_json status, const char *grou
     }
 }
 
+/* What is said in seconds, as milliseconds. */
+static void put_stall(struct tc_buf *b, struct tc_json status)
+{
+    struct tc_json loop;
+    struct tc_json value;
+    double seconds = 0;
+    if (tc_json_get(status, TC_LIT("loop"), &loop) &&
+        tc_json_get(loop, TC_LIT("longest_stall_seconds"), &value) &&
+        tc_json_double(value, &seconds) && seconds >= 0 && seconds < INT32_MAX) {
+        (void)tc_format(b, "  loop       longest stall {} ms\n", (int64_t)(seconds * 1000));
+    }
+}
+
 static void put_line(struct tc_buf *b, const char *name, struct tc_slice value)
 {
     if (value.len > 0) {
         (void)tc_format(b, "{}{}\n", name, tc_as_printable(value));
+    }
+}
+
+/* Detectors whose memory is full, one line each. */
+static void put_saturated(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json list;
+    struct tc_json one;
+    if (!tc_json_get(s, TC_LIT("saturated"), &list)) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &one)) {
+        (void)tc_format(b, "  memory     of {} is full since {}, most of it from {}: ",
+                        tc_as_printable(text_of(one, "pattern")),
+                        tc_as_printable(text_of(one, "since")),
+                        tc_as_printable(text_of(one, "source")));
+        put_number(b, one, NULL, "dropped", "records dropped\n");
     }
 }
 
@@ -60,6 +91,13 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     }
     put_line(b, "  data       ", text_of(s, "data_dir"));
     put_line(b, "  ack        ", text_of(s, "ack"));
+    tc_buf_lit(b, "  replay     ");
+    put_number(b, s, "replay", "batches", "of ");
+    put_number(b, s, "replay", "batches_total", "batches, ");
+    put_number(b, s, "replay", "bytes", "of ");
+    put_number(b, s, "replay", "bytes_total", "bytes; ");
+    put_number(b, s, NULL, "batches_behind", "stored batches wait for detection\n");
+    put_stall(b, s);
     tc_buf_lit(b, "  received   ");
     put_number(b, s, "received", "logs", "log records, ");
     put_number(b, s, "received", "metrics", "data points, ");
@@ -67,8 +105,8 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "received", "uploads", "files\n");
     tc_buf_lit(b, "  events     ");
     put_number(b, s, "events", "fed", "fed, ");
-    put_number(b, s, "events", "too_late", "too late, ");
-    put_number(b, s, "events", "ahead", "ahead of the clock\n");
+    put_number(b, s, "events", "too_late", "late and judged from the store, ");
+    put_number(b, s, "events", "ahead", "of fast clocks\n");
     tc_buf_lit(b, "  evidence   ");
     put_number(b, s, "evidence", "batches", "batches, ");
     put_number(b, s, "evidence", "bytes", "bytes, ");
@@ -85,6 +123,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");
     put_number(b, s, "warehouse", "failures", "failures\n");
+    put_saturated(b, s);
 }
 
 static int show(struct tc_slice body, bool json)

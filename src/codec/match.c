@@ -38,13 +38,23 @@ static bool takes(char kind, char c)
     }
 }
 
-static size_t span_of(struct tc_slice s, size_t at, char kind)
+static inline __attribute__((always_inline)) size_t span(struct tc_slice s, size_t at, char kind)
 {
     size_t start = at;
     while (at < s.len && takes(kind, s.ptr[at])) {
         at++;
     }
     return at - start;
+}
+
+/* A loop for each of the classes that words are made of. */
+static size_t span_of(struct tc_slice s, size_t at, char kind)
+{
+    return kind == 'n'   ? span(s, at, 'n')
+           : kind == 'p' ? span(s, at, 'p')
+           : kind == 's' ? span(s, at, 's')
+           : kind == 'd' ? span(s, at, 'd')
+                         : span(s, at, kind);
 }
 
 /* Over blanks and "\x1b[32m". */

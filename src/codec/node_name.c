@@ -384,12 +384,6 @@ bool tc_node_is_plain(struct tc_slice word)
            (((has_digit(word) || has_domain(word)) && !has_capital(word)) || is_address(word));
 }
 
-static struct tc_slice base_of(struct tc_slice path)
-{
-    size_t slash = tc_slice_find_last(path, TC_LIT("/"));
-    return tc_slice_from(path, slash == TC_NPOS ? 0 : slash + 1);
-}
-
 /* What follows the first dash, without what kind of file it is: "whatever it is-gpu-07.txt". */
 static struct tc_slice behind_dash(struct tc_slice name)
 {
@@ -407,7 +401,7 @@ static struct tc_slice behind_dash(struct tc_slice name)
 struct tc_slice tc_node_of_file(struct tc_slice path)
 {
     bool says = false;
-    struct tc_slice name = base_of(path);
+    struct tc_slice name = tc_path_base(path);
     struct tc_slice node = node_in(name, false, &says);
     return node.len > 0 ? node : behind_dash(name);
 }
@@ -422,7 +416,7 @@ struct tc_slice tc_node_of_folder(struct tc_slice path)
             break;
         }
         path = tc_slice_head(path, slash);
-        node = node_in(base_of(path), true, &says);
+        node = node_in(tc_path_base(path), true, &says);
     }
     return node;
 }

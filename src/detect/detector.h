@@ -40,14 +40,14 @@ struct tc_param {
  * and the greatest value. Durations are given in seconds. */
 #define TC_PARAM_SECONDS(name_, state_, field_, value_, min_, max_, help_)                    \
     {                                                                                         \
-        .name = name_, .type = TC_PARAM_DURATION, .value = (value_)*TC_SECOND,                \
+        .name = (name_), .type = TC_PARAM_DURATION, .value = (value_)*TC_SECOND,              \
         .min = (min_)*TC_SECOND, .max = (max_)*TC_SECOND, .offset = offsetof(state_, field_), \
-        .help = help_,                                                                        \
+        .help = (help_),                                                                      \
     }
-#define TC_PARAM_NUMBER(name_, state_, field_, value_, min_, max_, help_)                 \
-    {                                                                                     \
-        .name = name_, .type = TC_PARAM_COUNT, .value = value_, .min = min_, .max = max_, \
-        .offset = offsetof(state_, field_), .help = help_,                                \
+#define TC_PARAM_NUMBER(name_, state_, field_, value_, min_, max_, help_)                         \
+    {                                                                                             \
+        .name = (name_), .type = TC_PARAM_COUNT, .value = (value_), .min = (min_), .max = (max_), \
+        .offset = offsetof(state_, field_), .help = (help_),                                      \
     }
 
 /* What the engine tells a detector once, before the first event. */
@@ -86,6 +86,8 @@ struct tc_detector_base {
     uint64_t late;
     uint64_t ignored;
     struct tc_window *windows; /* all that it opened: see window_priv.h */
+    uint32_t sender;           /* of the event that is handed over; 0 at other times */
+    uint32_t presser;          /* that was last refused room in a table; 0: none was */
 };
 
 struct tc_detector {
@@ -138,6 +140,8 @@ TC_CHECKED tc_status tc_detector_tick(const struct tc_detector *d, void *state, 
                                       const struct tc_sink *out);
 void tc_detector_stats(const struct tc_detector *d, const void *state,
                        struct tc_detector_stats *out);
+/* The number of the sender that holds the most of its windows that are full; 0 when none is. */
+uint32_t tc_detector_presser(const void *state);
 
 /*
  * Parse a knob's text ("300", "300s", "5m", "2h", "500" for counts) into *out and

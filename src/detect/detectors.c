@@ -32,6 +32,7 @@ tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t 
                               const struct tc_sink *out)
 {
     struct tc_detector_base *base = state;
+    base->sender = 0;
     if (now_ns <= base->now_ns) {
         return TC_OK;
     }
@@ -65,6 +66,20 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
     for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {
         out->dropped += w->ring.dropped_count;
     }
+}
+
+uint32_t tc_detector_presser(const void *state)
+{
+    const struct tc_detector_base *base = state;
+    uint32_t sender = base->presser;
+    uint32_t most = 0;
+    for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {
+        uint32_t bytes = 0;
+        uint32_t presser = tc__window_presser(w, &bytes);
+        sender = bytes > most ? presser : sender;
+        most = bytes > most ? bytes : most;
+    }
+    return sender;
 }
 
 tc_status tc_param_parse(const struct tc_param *param, const char *path, struct tc_slice text,

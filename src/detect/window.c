@@ -5,6 +5,73 @@
 
 #include <string.h>
 
+/* ---- shares ---- */
+
+/* Room to move records is kept free as long as there is a reason to. */
+static void set_slack(struct tc_window *w)
+{
+    size_t most = w->ring.size / 8;
+    size_t slack = 2 * w->record_max < most ? 2 * w->record_max : most;
+    w->slack = w->share_count < 2 ? 0 : slack;
+}
+
+/* The record's bytes are its owner's. */
+static void take_share(struct tc_window *w, struct tc_ring_record *rec, uint32_t sender)
+{
+    rec->owner = (uint16_t)(sender % TC__SHARES);
+    uint32_t *share = &w->shares[rec->owner];
+    if (*share == 0) {
+        w->share_count++;
+        set_slack(w);
+    }
+    *share += rec->len;
+    if (rec->len > w->record_max) {
+        w->record_max = rec->len;
+        set_slack(w);
+    }
+}
+
+/* The oldest record is about to leave. */
+static void give_share(struct tc_window *w)
+{
+    const struct tc_ring_record *rec = tc_ring_header(&w->ring, w->ring.tail);
+    uint32_t *share = &w->shares[rec->owner];
+    *share -= rec->len;
+    if (*share == 0) {
+        w->share_count--;
+        set_slack(w);
+    }
+}
+
+static uint32_t largest_share(const struct tc_window *w)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < TC__SHARES; i++) {
+        largest = w->shares[i] > w->shares[largest] ? i : largest;
+    }
+    return largest;
+}
+
+/* Whether another sender holds more than the owner of the oldest record. */
+static bool is_spared(struct tc_window *w)
+{
+    uint32_t share = w->shares[tc_ring_header(&w->ring, w->ring.tail)->owner];
+    if (w->share_count < 2) {
+        return false;
+    }
+    if (share >= w->shares[w->largest]) {
+        w->largest = largest_share(w);
+    }
+    return share < w->shares[w->largest];
+}
+
+uint32_t tc__window_presser(const struct tc_window *w, uint32_t *out_bytes)
+{
+    uint32_t largest = w->ring.dropped_count == 0 ? 0 : largest_share(w);
+    *out_bytes = w->ring.dropped_count == 0 ? 0 : w->shares[largest];
+    return largest;
+}
+
 void tc__window_expire(struct tc_window *w, int64_t before_ns)
 {
     uint64_t pos = TC_RING_NONE;
@@ -13,6 +80,7 @@ void tc__window_expire(struct tc_window *w, int64_t before_ns)
         if (oldest == NULL || oldest->seen_ns >= before_ns) {
             return;
         }
+        give_share(w);
         tc_ring_pop(&w->ring);
     }
 }
@@ -21,6 +89,7 @@ bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
                      const struct tc_record_type *type, size_t ring_bytes, int64_t kept_ns)
 {
     *w = (struct tc_window){.type = type,
+                            .base = base,
                             .scratch = base->scratch,
                             .kept_ns = kept_ns,
                             .next = base->windows,
@@ -31,7 +100,9 @@ bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
     while (keys < TC_RECORD_KEYS_MAX && type->keys[keys][0].size > 0) {
         keys++;
     }
-    return tc_ring_init(&w->ring, base->arena, ring_bytes) &&
+    w->shares = tc_new(base->arena, uint32_t, TC__SHARES);
+    return w->shares != NULL && tc_ring_init(&w->ring, base->arena, ring_bytes) &&
+           tc_map_init(&w->moved, base->arena, records / 2) &&
            (keys == 0 || tc_map_init(&w->index, base->arena, records * keys)) &&
            (type->chain[0].size == 0 || tc_map_init(&w->chains, base->arena, records));
 }
@@ -74,8 +145,13 @@ static uint64_t hash_fields(const void *record, const struct tc_field *field, ui
 {
     for (; field->size > 0; field++) {
         uint64_t number = 0;
-        seed = is_number(record, field, &number) ? tc_hash_mix(seed, number)
-                                                 : tc_slice_hash(field_of(record, field), seed);
+        if (is_number(record, field, &number)) {
+            seed = tc_hash_mix(seed, number);
+            continue;
+        }
+        /* Many texts of a key are empty: then there is nothing to hash but that. */
+        struct tc_slice text = field_of(record, field);
+        seed = text.len == 0 ? tc_hash_mix(seed, 0) : tc_slice_hash(text, seed);
     }
     return seed;
 }
@@ -111,9 +187,9 @@ static struct place find_newest(const struct tc_window *w, const struct tc_map *
     uint64_t newest = TC_RING_NONE;
     struct tc_map_iter it = tc_map_find(map, hash);
     for (uint64_t pos; (pos = tc_map_next(map, &it)) != 0;) {
-        void *record = tc_ring_at(&w->ring, pos);
-        if (record != NULL && pos > newest && same_fields(record, key, fields)) {
-            newest = pos;
+        struct tc_window_head *record = tc_ring_at(&w->ring, pos);
+        if (record != NULL && record->pos > newest && same_fields(record, key, fields)) {
+            newest = record->pos;
             place.record = record;
             place.slot = it.slot;
         } else if (record == NULL && place.slot == NULL) {
@@ -135,11 +211,24 @@ static struct place find_chain(const struct tc_window *w, const void *key)
     return find_newest(w, &w->chains, w->type->chain, 0, key);
 }
 
-/* Makes `place` lead to a record that was just pushed. */
+/* Where in the ring a record is: its name, unless it was moved. */
+static uint64_t pos_of(const struct tc_window *w, const void *record)
+{
+    const struct tc_ring *r = &w->ring;
+    uint64_t pos = ((const struct tc_window_head *)record)->pos;
+    if (pos >= r->tail) {
+        return pos;
+    }
+    size_t at = (size_t)((const unsigned char *)record - r->block) - sizeof(struct tc_ring_record);
+    pos = (r->tail & ~(uint64_t)(r->size - 1)) + at;
+    return pos < r->tail ? pos + r->size : pos;
+}
+
+/* Makes `place` lead to a record of the ring. */
 static void put_record(const struct tc_window *w, struct tc_map *map, struct place place,
                        const void *record)
 {
-    uint64_t pos = ((const struct tc_window_head *)record)->pos;
+    uint64_t pos = pos_of(w, record);
     if (place.slot != NULL) {
         place.slot->value = pos;
         return;
@@ -153,8 +242,7 @@ static void put_record(const struct tc_window *w, struct tc_map *map, struct pla
 static void chain_record(struct tc_window *w, struct place place, void *record)
 {
     if (place.record != NULL) {
-        /* The record may have left during the push; then the name leads nowhere. */
-        ((struct tc_window_head *)record)->older = place.slot->value;
+        ((struct tc_window_head *)record)->older = ((struct tc_window_head *)place.record)->pos;
     }
     put_record(w, &w->chains, place, record);
 }
@@ -203,6 +291,149 @@ static struct tc_slice *slice_at(void *record, size_t offset)
     return (struct tc_slice *)(void *)((char *)record + offset);
 }
 
+/* ---- room ---- */
+
+static uint64_t name_hash(uint64_t pos)
+{
+    return tc_hash_mix(pos, 1);
+}
+
+void *tc__window_moved(const struct tc_window *w, uint64_t pos)
+{
+    struct tc_map_iter it = tc_map_find(&w->moved, name_hash(pos));
+    for (uint64_t at; (at = tc_map_next(&w->moved, &it)) != 0;) {
+        struct tc_window_head *record = tc_ring_at(&w->ring, at);
+        if (record != NULL && record->pos == pos) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
+void *tc__window_first_after(const struct tc_window *w, uint64_t pos)
+{
+    uint64_t at = TC_RING_NONE;
+    struct tc_window_head *first = NULL;
+    struct tc_window_head *record = tc_ring_oldest(&w->ring, &at);
+    for (; record != NULL; record = tc_ring_next(&w->ring, at, &at)) {
+        bool sooner = record->pos > pos && (first == NULL || record->pos < first->pos);
+        first = sooner ? record : first;
+    }
+    return first;
+}
+
+size_t tc__window_crowder(const struct tc_window *w, const uint64_t *names, size_t count)
+{
+    uint32_t held[TC__SHARES] = {0};
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_ring_record *record = tc__window_at(w, names[i]);
+        if (record == NULL) {
+            return i;
+        }
+        uint32_t owner = (record - 1)->owner;
+        held[owner]++;
+        most = held[owner] > held[most] ? owner : most;
+    }
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_ring_record *record = tc__window_at(w, names[i]);
+        bool crowds = (record - 1)->owner == most;
+        found = crowds && (found == count || names[i] < names[found]) ? i : found;
+    }
+    return found;
+}
+
+/* What a map says of a record under a hash leads to where it is now. */
+static bool redirect(const struct tc_map *map, uint64_t hash, uint64_t from, uint64_t to)
+{
+    struct tc_map_iter it = tc_map_find(map, hash);
+    for (uint64_t pos; (pos = tc_map_next(map, &it)) != 0;) {
+        if (pos == from) {
+            tc_map_replace(&it, to);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void redirect_keys(const struct tc_window *w, const void *record, uint64_t from, uint64_t to)
+{
+    const struct tc_record_type *type = w->type;
+    for (unsigned i = 0; i < TC_RECORD_KEYS_MAX && type->keys[i][0].size > 0; i++) {
+        (void)redirect(&w->index, hash_fields(record, type->keys[i], i + 1), from, to);
+    }
+    if (type->chain[0].size > 0) {
+        (void)redirect(&w->chains, hash_fields(record, type->chain, 0), from, to);
+    }
+}
+
+/* Moves the oldest record behind the youngest; false when there is no room to do it. */
+static bool move_oldest(struct tc_window *w)
+{
+    struct tc_ring *r = &w->ring;
+    uint64_t from = r->tail;
+    const struct tc_ring_record *old = tc_ring_header(r, from);
+    const char *old_bytes = (const char *)(old + 1);
+    size_t len = old->len - sizeof *old;
+    if (!tc_ring_has_room(r, old->len) ||
+        (tc_map_is_full(&w->moved) && !tc_map_sweep(&w->moved, from))) {
+        return false;
+    }
+    uint64_t to = TC_RING_NONE;
+    char *kept = tc_ring_push_raw(r, len, &to);
+    tc_ring_header(r, to)->owner = old->owner;
+    memcpy(kept, old_bytes, len);
+    for (size_t i = 0; w->type->texts[i] != 0; i++) {
+        struct tc_slice *s = slice_at(kept, w->type->texts[i]);
+        s->ptr = s->len == 0 ? kept : kept + (s->ptr - old_bytes);
+    }
+    uint64_t name = ((const struct tc_window_head *)(const void *)kept)->pos;
+    redirect_keys(w, kept, from, to);
+    if (!redirect(&w->moved, name_hash(name), from, to)) {
+        tc_map_insert(&w->moved, name_hash(name), to);
+    }
+    tc_ring_pop(r);
+    return true;
+}
+
+/* The oldest record goes, or makes way for the next. */
+static void press_oldest(struct tc_window *w)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct tc_window_head *oldest = tc_ring_oldest(&w->ring, &pos);
+    int64_t seen_ns = oldest->seen_ns;
+    bool over = w->kept_ns != TC_KEPT_ALWAYS && w->base->now_ns != TC_TIME_NONE &&
+                seen_ns < w->base->now_ns - w->kept_ns;
+    if (!over && is_spared(w) && move_oldest(w)) {
+        return;
+    }
+    give_share(w);
+    tc_ring_drop(&w->ring);
+    w->lost_ns = seen_ns > w->lost_ns ? seen_ns : w->lost_ns;
+}
+
+/* Makes room for a record that takes `need`. */
+static TC_SELDOM void make_room(struct tc_window *w, size_t need)
+{
+    struct tc_ring *r = &w->ring;
+    /* Once around at most: of the largest share there is a record among them. */
+    uint64_t end = r->head;
+    while (r->tail < r->head && !tc_ring_has_room(r, need + w->slack) &&
+           (r->tail < end || !tc_ring_has_room(r, need))) {
+        press_oldest(w);
+    }
+}
+
+/* Whose a new record is: the sender's of the event, or else the owner's of what it is a copy of. */
+static uint32_t sender_of(const struct tc_window *w, const void *record)
+{
+    const struct tc_ring_record *like =
+        w->base->sender != 0 ? NULL
+                             : tc__window_at(w, ((const struct tc_window_head *)record)->pos);
+    return like == NULL ? w->base->sender : (like - 1)->owner;
+}
+
 /*
  * A copy of record with its strings, which may lie in the same window: they pass through scratch.
  * NULL when that is full. The newest record of the ring; not yet found or walked.
@@ -229,10 +460,15 @@ static void *push_record(struct tc_window *w, const void *record, int64_t seen_n
         }
     }
 
-    uint64_t dropped = w->ring.dropped_count;
     uint64_t pos = TC_RING_NONE;
+    uint32_t sender = sender_of(w, record);
+    size_t need = tc_ring_need(size + text);
     TC_ASSERT(size + text <= w->ring.size / 2 - sizeof(struct tc_ring_record));
+    if (w->ring.head + need + w->slack > w->ring.limit) {
+        make_room(w, need);
+    }
     char *kept = tc_ring_push_raw(&w->ring, size + text, &pos);
+    take_share(w, tc_ring_header(&w->ring, pos), sender);
     memcpy(kept, copy, size + text);
     at = size;
     for (size_t i = 0; i < offset_count; i++) {
@@ -241,11 +477,6 @@ static void *push_record(struct tc_window *w, const void *record, int64_t seen_n
         at += s->len;
     }
     *(struct tc_window_head *)(void *)kept = (struct tc_window_head){pos, TC_RING_NONE, seen_ns};
-    if (w->ring.dropped_count != dropped) {
-        /* Records leave in the order in which they came: the oldest left bounds the ones gone. */
-        const struct tc_window_head *oldest = tc_ring_oldest(&w->ring, &pos);
-        w->lost_ns = oldest->seen_ns > w->lost_ns ? oldest->seen_ns : w->lost_ns;
-    }
     tc_arena_rewind(scratch, mark);
     return kept;
 }

@@ -36,13 +36,19 @@ struct tc_field {
                      : true, default                         \
                      : false)                                \
     }
+/* Members that follow each other without padding, none of them a text, as one. */
+#define TC_FIELDS(type, first, last)                                                        \
+    {                                                                                       \
+        offsetof(type, first),                                                              \
+            offsetof(type, last) + sizeof(((type *)0)->last) - offsetof(type, first), false \
+    }
 /* The offset of a slice in a record; a member of another type does not compile. */
 #define TC_TEXT(type, member) \
     _Generic(((type *)0)->member, struct tc_slice : offsetof(type, member))
 
 #define TC_RECORD_FIELDS_MAX 9
 #define TC_RECORD_TEXTS_MAX 15
-#define TC_RECORD_KEYS_MAX 3
+#define TC_RECORD_KEYS_MAX 4
 
 /*
  * What a window has to know of its records. Members must have no padding that is not zero: a key
@@ -60,18 +66,35 @@ struct tc_record_type {
 };
 
 struct tc_window_head {
-    uint64_t pos;    /* its own name in the ring */
-    uint64_t older;  /* the next record of its chain; may have left the ring */
+    uint64_t pos;    /* its own name: where in the ring it was added */
+    uint64_t older;  /* the name of the next record of its chain; may have left the ring */
     int64_t seen_ns; /* the newest time folded into it: expiry looks at this */
 };
 
-/* Invariant: both maps lead only to records of the ring, or to records that have left it. */
+/* Senders share a window: what is kept counts for one of so many shares, by the sender's number. */
+#define TC__SHARES 256
+
+/*
+ * Invariants: the maps lead only to where records of the ring are, or to records that have left it;
+ * share_count is how many shares are not 0, and they add up to what the ring holds.
+ *
+ * When the ring is full, the oldest record goes whose share is the largest. Older ones of smaller
+ * shares are moved behind the youngest. A record keeps its name then, so that whoever noted it
+ * finds it: see tc__window_at.
+ */
 struct tc_window {
     struct tc_ring ring;
     struct tc_map index;
     struct tc_map chains;
+    struct tc_map moved; /* from the names of records that were moved to where they are */
     const struct tc_record_type *type;
+    const struct tc_detector_base *base;
     struct tc_arena *scratch;
+    uint32_t *shares; /* in bytes */
+    uint32_t share_count;
+    uint32_t largest;       /* a share that was the largest when it was last looked */
+    size_t record_max;      /* bytes that the largest record took so far */
+    size_t slack;           /* bytes that stay free so that records can be moved */
     int64_t kept_ns;        /* how long a record is kept after it was last seen */
     struct tc_window *next; /* of the same detector */
     int64_t lost_ns;        /* nothing newer than this was pushed out; INT64_MIN when nothing was */
@@ -94,7 +117,8 @@ void *tc__window_get_by(const struct tc_window *w, unsigned which, const void *k
 /*
  * Keeps a copy of record with its strings, which may lie in the same window: found by its first
  * key from now on, and in front of its chain, unless the first field of that is an empty text.
- * NULL when scratch is full. Pushes out the oldest records when the ring is.
+ * NULL when scratch is full. Pushes out the oldest records of the largest share when the ring is.
+ * It counts for the sender of the event, or for that of the record it is a copy of.
  */
 void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns);
 /* The record with the key of this one, or this one added. NULL when scratch is full. */
@@ -140,14 +164,32 @@ void tc__span_add(struct tc_span *span, int64_t time_ns, struct tc_raw raw);
 int64_t tc__span_inside(const struct tc_span *span, int64_t from_ns, int64_t to_ns, int64_t *out_ns,
                         struct tc_raw *out_raw);
 
-static inline void *tc__window_older(const struct tc_window *w, const void *record)
-{
-    return tc_ring_at(&w->ring, ((const struct tc_window_head *)record)->older);
-}
+/* Of a record that was moved. */
+void *tc__window_moved(const struct tc_window *w, uint64_t pos);
 
+/* The record of that name; NULL when it has left the window or pos is TC_RING_NONE. */
 static inline void *tc__window_at(const struct tc_window *w, uint64_t pos)
 {
-    return tc_ring_at(&w->ring, pos);
+    return pos >= w->ring.tail || w->moved.used == 0 ? tc_ring_at(&w->ring, pos)
+                                                     : tc__window_moved(w, pos);
 }
+
+static inline void *tc__window_older(const struct tc_window *w, const void *record)
+{
+    return tc__window_at(w, ((const struct tc_window_head *)record)->older);
+}
+
+/* The record that was added first of those that were added after that name; NULL when there is
+ * none. Looks at all: for a walk that lost its place. */
+void *tc__window_first_after(const struct tc_window *w, uint64_t pos);
+
+/*
+ * Of records that are listed by name in a table that is full: the index of the oldest one of the
+ * sender that has the most there. One that has left comes before all.
+ */
+size_t tc__window_crowder(const struct tc_window *w, const uint64_t *names, size_t count);
+
+/* The sender whose records take the most of a window that pushed some out; 0 when none did. */
+uint32_t tc__window_presser(const struct tc_window *w, uint32_t *out_bytes);
 
 #endif

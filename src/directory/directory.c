@@ -58,21 +58,28 @@ void tc_directory_destroy(struct tc_directory *d)
 void tc_directory_reset(struct tc_directory *d)
 {
     struct tc_arena *a = &d->arena;
+    const uint32_t *by = &d->sender;
     /* Anew: to rewind it would have ASan mark all of it, only to have the tables unmark it. */
     tc_arena_init(a, "directory", d->block->bytes, ARENA_BYTES);
     d->nodes.last = TC_EMPTY;
     d->gpus.last_id = 0;
     d->gpu = NULL;
+    d->sender = 0;
     d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
     d->order =
         tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
-    bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, NODES_MAX, NODE_TEXT_BYTES) &&
-              tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES) &&
-              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, RANK_TEXT_BYTES) &&
-              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, POD_TEXT_BYTES) &&
+    bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, NODES_MAX, NODE_TEXT_BYTES, by) &&
+              tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES, by) &&
+              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, RANK_TEXT_BYTES, by) &&
+              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, POD_TEXT_BYTES, by) &&
               tc__table_init(&d->statements.table, &tc__statement_kind, a, STATEMENTS_MAX,
-                             STATEMENT_TEXT_BYTES);
+                             STATEMENT_TEXT_BYTES, by);
     TC_ASSERT(ok && d->order != NULL); /* ARENA_BYTES is enough */
+}
+
+void tc_directory_sender(struct tc_directory *d, uint32_t sender)
+{
+    d->sender = sender;
 }
 
 uint32_t tc_directory_kinds(const struct tc_directory *d)

@@ -37,6 +37,9 @@ void tc_directory_reset(struct tc_directory *d);
 
 /* The bits of the event kinds that say something; others need not be noted. */
 uint32_t tc_directory_kinds(const struct tc_directory *d);
+/* Who sends the events from now on: a small number. A table that is full forgets what the sender
+ * said that takes most of it. */
+void tc_directory_sender(struct tc_directory *d, uint32_t sender);
 /*
  * Whether an event says only what is known already, as most do; what it says is then heard of again
  * and it need not be noted. Borrows ev.
@@ -61,6 +64,7 @@ struct tc_slice tc_directory_host_label(struct tc_slice name);
 struct tc_entry {
     uint64_t heard; /* grows with everything that is heard */
     uint32_t leads; /* while room is made: the names that lead here */
+    uint32_t owner; /* the number of the sender that said it last */
 };
 
 /* ---- GPUs: by UUID, and by PCI address and index on a node ---- */

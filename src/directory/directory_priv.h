@@ -38,20 +38,22 @@ struct tc__table {
     struct tc_map index;
     struct tc_arena text[2];
     size_t half; /* which of the two is in use */
+    const uint32_t *sender;
     uint64_t heard;
     uint64_t forgotten;
 };
 
 /* Room for `max` entries with text_bytes of strings. False when the arena is full. */
 bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
-                    uint32_t max, size_t text_bytes);
+                    uint32_t max, size_t text_bytes, const uint32_t *sender);
 /* The entry that a name of `key` leads to; NULL when there is none. */
 void *tc__table_find(const struct tc__table *t, const void *key, uint32_t name);
 /* Whether one more entry, or new strings for one, fit. */
 bool tc__table_has_room(const struct tc__table *t);
 /*
  * Lets go of what no name leads to, then, while the table or its text is more than three quarters
- * full, of what was not heard of for longest. `order` has room for twice the entries.
+ * full, of what was not heard of for longest from the senders that take the most of it. `order` has
+ * room for twice the entries.
  */
 void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order);
 /*
@@ -143,6 +145,7 @@ struct tc_view;
 bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena);
 
 struct tc_directory {
+    uint32_t sender; /* of the events that come */
     struct tc_block *block;
     struct tc_arena arena;
     struct tc__nodes nodes;

@@ -167,14 +167,19 @@ static bool adds_nothing(const struct tc_scope *s, const struct tc_gpu *known)
 const struct tc_gpu *tc__gpus_hear(struct tc__gpus *g, const struct tc_scope *scope,
                                    int64_t time_ns)
 {
-    struct tc_gpu key = from_scope(scope);
+    /* Its names alone: most events of a GPU end here. */
+    struct tc_gpu key;
+    key.node = scope->node;
+    key.uuid = scope->gpu_uuid;
+    key.pci = scope->pci;
+    key.index = scope->gpu_index;
     enum gpu_name name = key.uuid.len > 0 ? BY_UUID : key.pci.known ? BY_PCI : BY_INDEX;
     struct tc_gpu *known = tc__table_find(&g->table, &key, name);
     if (known == NULL || !adds_nothing(scope, known)) {
         return NULL;
     }
     known->entry.heard = ++g->table.heard;
-    known->user_ns = key.pod.len > 0 && time_ns > known->user_ns ? time_ns : known->user_ns;
+    known->user_ns = scope->pod.len > 0 && time_ns > known->user_ns ? time_ns : known->user_ns;
     return known;
 }
 

@@ -5,10 +5,13 @@
 #include <stdalign.h>
 #include <string.h>
 
+/* Senders share a table: an entry counts for one of so many shares, by the sender's number. */
+#define SHARES 256
+
 bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
-                    uint32_t max, size_t text_bytes)
+                    uint32_t max, size_t text_bytes, const uint32_t *sender)
 {
-    *t = (struct tc__table){.kind = kind, .max = max};
+    *t = (struct tc__table){.kind = kind, .max = max, .sender = sender};
     t->entries = tc_arena_alloc_raw(arena, max * kind->size, alignof(max_align_t));
     bool ok = tc_map_init(&t->index, arena, (size_t)max * kind->name_count);
     for (size_t i = 0; i < 2; i++) {
@@ -88,6 +91,7 @@ void *tc__table_write(struct tc__table *t, void *entry, const void *value)
     }
     TC_ASSERT(tc_arena_ok(text));
     ((struct tc_entry *)entry)->heard = ++t->heard;
+    ((struct tc_entry *)entry)->owner = *t->sender % SHARES;
     for (uint32_t name = 0; name < t->kind->name_count; name++) {
         lead(t, entry, name);
     }
@@ -151,15 +155,46 @@ static void move_entries(struct tc__table *t)
     t->half ^= 1;
 }
 
+/* What an entry takes of a table, in bytes of its text: at least its part of that. */
+static size_t cost_of(const struct tc__table *t, struct tc_entry *entry)
+{
+    size_t bytes = text_bytes(t, entry);
+    size_t least = t->text[0].size / t->max;
+    return bytes > least ? bytes : least;
+}
+
+/* The most that a sender keeps when all together keep three quarters: those with less keep all. */
+static size_t fair_share(const struct tc__table *t, const size_t costs[SHARES])
+{
+    size_t low = 0;
+    size_t high = t->text[0].size / 4 * 3;
+    while (low < high) {
+        size_t share = high - (high - low) / 2;
+        size_t sum = 0;
+        for (size_t i = 0; i < SHARES; i++) {
+            sum += costs[i] < share ? costs[i] : share;
+        }
+        low = sum <= t->text[0].size / 4 * 3 ? share : low;
+        high = sum <= t->text[0].size / 4 * 3 ? high : share - 1;
+    }
+    return low;
+}
+
 void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order)
 {
+    size_t costs[SHARES] = {0};
+    size_t taken[SHARES] = {0};
     size_t live = list_live(t, order);
-    size_t bytes = 0;
     size_t kept = 0;
+    for (size_t i = 0; i < live; i++) {
+        struct tc_entry *entry = tc__table_at(t, order[i].value);
+        costs[entry->owner] += cost_of(t, entry);
+    }
+    size_t share = fair_share(t, costs);
     for (size_t i = live; i-- > 0;) {
         struct tc_entry *entry = tc__table_at(t, order[i].value);
-        bytes += text_bytes(t, entry);
-        bool fits = kept < t->max / 4 * 3 && bytes <= t->text[0].size / 4 * 3;
+        taken[entry->owner] += cost_of(t, entry);
+        bool fits = taken[entry->owner] <= share;
         kept += fits;
         entry->leads = fits ? entry->leads : 0;
     }

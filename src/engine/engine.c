@@ -34,7 +34,7 @@ struct lane {
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     void *state;
     const struct tc_sink *sink;
-    const struct tc_detector_base *base; /* NULL: keeps its own time */
+    struct tc_detector_base *base;
     const struct slot *slot;
 };
 
@@ -55,30 +55,36 @@ struct tc_engine {
     struct tc_directory *directory;
     uint32_t noted;   /* bits of the kinds that it notes */
     int64_t noted_ns; /* the newest time of what it noted */
+    uint32_t sender;  /* of the last event that it was told of */
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
     bool ends; /* in tc_engine_finish: what is told now says nothing about when */
 };
 
-static tc_status emit(void *context, const struct tc_finding *finding)
+tc_status tc_engine_adopt(struct tc_engine *e, const struct tc_finding *finding, bool *out_is_new)
 {
-    struct slot *slot = context;
-    struct tc_engine *e = slot->engine;
     struct tc_verdict verdict;
-    bool is_new = false;
-    if (e->out.finding != NULL) {
-        return e->out.finding(e->out.context, finding);
-    }
     tc_arena_reset(&e->number);
     TC_TRY(tc_incidents_apply(&e->incidents, finding, e->ends ? TC_TIME_NONE : e->now_ns,
-                              &e->number, &verdict, &is_new));
-    if (!is_new) {
+                              &e->number, &verdict, out_is_new));
+    if (!*out_is_new) {
         e->counts.unchanged++;
         return TC_OK;
     }
     e->counts.verdicts++;
     return e->out.verdict(e->out.context, &verdict);
+}
+
+static tc_status emit(void *context, const struct tc_finding *finding)
+{
+    const struct slot *slot = context;
+    struct tc_engine *e = slot->engine;
+    bool is_new = false;
+    if (e->out.finding != NULL) {
+        return e->out.finding(e->out.context, finding);
+    }
+    return tc_engine_adopt(e, finding, &is_new);
 }
 
 static void index_kinds(struct tc_engine *e)
@@ -215,6 +221,7 @@ tc_status tc_engine_reset(struct tc_engine *e)
     e->counts = (struct tc_engine_counts){0};
     e->now_ns = TC_TIME_NONE;
     e->noted_ns = TC_TIME_NONE;
+    e->sender = 0;
     e->ends = false;
     e->next_tick_ns = TC_TIME_NONE;
     return TC_OK;
@@ -363,6 +370,10 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
 {
     struct slot **wanted = e->wanted[ev->kind];
     struct tc_event renamed;
+    if (ev->sender != e->sender) {
+        e->sender = ev->sender;
+        tc_directory_sender(e->directory, ev->sender);
+    }
     struct tc_slice node = tc_directory_node(e->directory, ev->scope.node);
     if (node.ptr != ev->scope.node.ptr) {
         renamed = *ev;
@@ -379,8 +390,11 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
         if (undated && !s->detector->undated) {
             continue;
         }
-        TC_TRY(advance_slot(e, s, ev->time_ns));
+        if (ev->time_ns > ((const struct tc_detector_base *)s->state)->now_ns) {
+            TC_TRY(advance_slot(e, s, ev->time_ns));
+        }
         tc_arena_reset(&e->scratch);
+        ((struct tc_detector_base *)s->state)->sender = ev->sender;
         TC_TRY(s->detector->on_event(s->state, ev, &s->sink));
     }
     return TC_OK;
@@ -398,6 +412,7 @@ static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
         TC_TRY(advance_slot(e, lane->slot, ev->time_ns));
     }
     tc_arena_reset(&e->scratch);
+    lane->base->sender = ev->sender;
     return lane->on_event(lane->state, ev, lane->sink);
 }
 
@@ -503,4 +518,9 @@ void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
     if (index < e->slot_count) {
         tc_detector_stats(e->slots[index].detector, e->slots[index].state, out);
     }
+}
+
+uint32_t tc_engine_detector_presser(const struct tc_engine *e, size_t index)
+{
+    return index < e->slot_count ? tc_detector_presser(e->slots[index].state) : 0;
 }

@@ -74,6 +74,10 @@ TC_CHECKED tc_status tc_engine_settle(struct tc_engine *e);
 /* The input ends, or all there is of it until now; more may be fed. now_ns is TC_TIME_NONE unless
  * the user said what "now" is. */
 TC_CHECKED tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns);
+/* Takes a finding that another engine made of the same input: whether it changed anything. Borrows
+ * finding. */
+TC_CHECKED tc_status tc_engine_adopt(struct tc_engine *e, const struct tc_finding *finding,
+                                     bool *out_is_new);
 /* As after create, knobs kept: for the next input. */
 TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
 
@@ -88,5 +92,7 @@ void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
 /* Of one detector, by its index in tc_detectors(). */
 void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
                               struct tc_detector_stats *out);
+/* The number of the sender that takes the most of its memory, once that was full; 0. */
+uint32_t tc_engine_detector_presser(const struct tc_engine *e, size_t index);
 
 #endif

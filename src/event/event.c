@@ -5,6 +5,17 @@
 #include "base/limits.h"
 #include "event/fields.h"
 
+enum tc_event_clock tc_event_clock(enum tc_event_kind kind)
+{
+    const uint32_t kubernetes = TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
+                                TC_EVENT_BIT(TC_EVENT_POD_STATE) |
+                                TC_EVENT_BIT(TC_EVENT_NODE_CONDITION);
+    const uint32_t monitor = TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE);
+    return (TC_EVENT_BIT(kind) & kubernetes) != 0 ? TC_CLOCK_OF_KUBERNETES
+           : (TC_EVENT_BIT(kind) & monitor) != 0  ? TC_CLOCK_OF_MONITOR
+                                                  : TC_CLOCK_OF_NODE;
+}
+
 struct tc_slice tc_event_kind_name(enum tc_event_kind kind)
 {
     static const struct tc_slice names[TC_EVENT_KIND_COUNT] = {

@@ -61,6 +61,14 @@ enum tc_event_kind {
 
 #define TC_EVENT_BIT(kind) (UINT32_C(1) << (kind))
 
+/* Whose clock dates events of a kind. */
+enum tc_event_clock {
+    TC_CLOCK_OF_NODE,       /* the node that they are about: its logs, its dumps */
+    TC_CLOCK_OF_KUBERNETES, /* the API server */
+    TC_CLOCK_OF_MONITOR,    /* who scrapes, or nobody's: where ranks run */
+};
+enum tc_event_clock tc_event_clock(enum tc_event_kind kind);
+
 /* The kind's name in NDJSON. */
 struct tc_slice tc_event_kind_name(enum tc_event_kind kind);
 /* False when no kind has that name. */
@@ -288,6 +296,9 @@ struct tc_event {
     int64_t time_ns;   /* TC_TIME_NONE: no date is known */
     int64_t uptime_ns; /* since boot, where the line has only that; TC_TIME_NONE otherwise */
     enum tc_event_kind kind;
+    /* Who sent it, as far as the daemon can tell: a small number, 0 where nobody asks. Memory is
+     * shared among senders; it says nothing about what happened. */
+    uint32_t sender;
     struct tc_raw raw;
     struct tc_slice uid; /* the producer's own id, "" when it has none */
     /* The run that it names, "" when it names none. For the warehouse; detectors do not read it. */

@@ -199,3 +199,13 @@ void tc_event_strings_init(struct tc_event_strings *out)
         out->counts[kind] = (uint8_t)tc_event_strings((enum tc_event_kind)kind, out->offsets[kind]);
     }
 }
+
+void tc_event_shift(struct tc_event *ev, int64_t delta_ns)
+{
+    for (size_t i = 0; i < TC_COUNT(FIELDS); i++) {
+        if (FIELDS[i].type == TC_FIELD_TIME && (FIELDS[i].kinds & TC_EVENT_BIT(ev->kind)) != 0) {
+            int64_t *time_ns = (int64_t *)(void *)((char *)ev + FIELDS[i].offset);
+            *time_ns += tc_time_is_date(*time_ns) ? delta_ns : 0;
+        }
+    }
+}

@@ -52,6 +52,10 @@ struct tc_event_strings {
 
 void tc_event_strings_init(struct tc_event_strings *out);
 
+/* Moves every time of an event by delta_ns: for clocks that are off. Times that are not known, or
+ * are only an order, stay. */
+void tc_event_shift(struct tc_event *ev, int64_t delta_ns);
+
 static inline struct tc_slice *tc_event_string(struct tc_event *ev, uint16_t offset)
 {
     return (struct tc_slice *)(void *)((char *)ev + offset);

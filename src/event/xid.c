@@ -39,6 +39,11 @@ const struct tc_xid *tc_xid_find(int64_t code)
     return has ? &XIDS[PLACES[code] - 1] : NULL;
 }
 
+bool tc_xid_is_nvlink(int64_t code)
+{
+    return code == 74 || (code >= 144 && code <= 150);
+}
+
 const char *tc_xid_class_name(enum tc_xid_class class)
 {
     switch (class) {

@@ -8,6 +8,7 @@
 
 #include "base/slice.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum tc_xid_class {
@@ -37,6 +38,9 @@ struct tc_xid {
 const struct tc_xid *tc_xid_find(int64_t code);
 /* All entries, ascending by code. */
 const struct tc_xid *tc_xid_table(size_t *out_count);
+
+/* Whether a code tells of the GPU's NVLink: 74, and 144 to 150 of NVLink 5. */
+bool tc_xid_is_nvlink(int64_t code);
 
 const char *tc_xid_class_name(enum tc_xid_class class);
 const char *tc_xid_severity_name(enum tc_xid_severity severity);

@@ -13,6 +13,7 @@ struct walk {
     uint64_t next; /* the smallest number that was not taken yet */
     bool want_body;
     unsigned kinds;                                             /* bits of enum tc_batch_kind */
+    bool (*wants_arrival)(void *context, int64_t arrival_ns);   /* NULL: all */
     bool (*wants)(void *context, const struct tc_batch *batch); /* of long bodies; NULL: all */
     bool has_cites; /* of all batches: no need to look them up by segment */
     take_fn take;
@@ -116,8 +117,9 @@ static tc_status give(struct walk *w, struct tc__source *source, const struct tc
 
 static bool is_wanted(const struct walk *w, const struct tc__batch *b)
 {
-    return w->kinds == ~0U ||
-           (b->first.kind < sizeof w->kinds * 8 && (w->kinds >> b->first.kind & 1) != 0);
+    bool kind = w->kinds == ~0U ||
+                (b->first.kind < sizeof w->kinds * 8 && (w->kinds >> b->first.kind & 1) != 0);
+    return kind && (w->wants_arrival == NULL || w->wants_arrival(w->context, b->first.arrival_ns));
 }
 
 static tc_status walk_source(struct walk *w, struct tc__source *source)
@@ -289,6 +291,7 @@ tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_from,
         .next = *io_from,
         .want_body = true,
         .kinds = choice->kinds,
+        .wants_arrival = choice->wants_arrival,
         .wants = choice->wants,
         .take = choice->take,
         .bad = choice->bad,

@@ -12,6 +12,27 @@
 #include <unistd.h>
 #include <zstd.h>
 
+uint32_t tc_sender_number(struct tc_slice sender)
+{
+    return sender.len == 0 ? 0 : 1 + (uint32_t)(tc_slice_hash(sender, 0) % (TC_SENDERS - 1));
+}
+
+struct tc_slice tc_batch_sender(struct tc_slice name, struct tc_slice *out_name)
+{
+    /* In the last line: what a client calls its file says nothing about it. */
+    size_t at = name.len;
+    while (at > 0 && name.ptr[at - 1] != '\n') {
+        at--;
+    }
+    struct tc_slice line = at == 0 ? TC_EMPTY : tc_slice_from(name, at - 1);
+    struct tc_slice key = TC_LIT(TC_BATCH_SENDER);
+    bool said = tc_slice_starts(line, key);
+    if (out_name != NULL) {
+        *out_name = said ? tc_slice_head(name, at - 1) : name;
+    }
+    return said ? tc_slice_from(line, key.len) : TC_EMPTY;
+}
+
 const char *tc_batch_kind_name(enum tc_batch_kind kind)
 {
     static const char *const names[] = {

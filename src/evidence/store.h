@@ -41,9 +41,21 @@ struct tc_batch {
     uint64_t number;
     int64_t arrival_ns;
     enum tc_batch_kind kind;
-    struct tc_slice name; /* of a file, as the sender gave it; hints follow as key=value lines */
+    /* Of a file, as the sender gave it, "" of telemetry; hints follow as key=value lines, and at
+     * the end TC_BATCH_SENDER and who sent it. */
+    struct tc_slice name;
     struct tc_slice body;
 };
+
+#define TC_BATCH_SENDER "\nsender="
+
+/* Who sent a batch, by its name; "" when that does not say. The rest of the name in *out_name,
+ * which may be NULL. */
+struct tc_slice tc_batch_sender(struct tc_slice name, struct tc_slice *out_name);
+/* Numbers of senders are below this; two may share one. */
+#define TC_SENDERS 256
+/* The number of a sender: the same in every process; 0 for nobody. */
+uint32_t tc_sender_number(struct tc_slice sender);
 
 /* File calls that can fail, so that tests can make them. NULL members: the system's own. */
 struct tc_store_io {
@@ -169,6 +181,8 @@ TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool
  */
 struct tc_evidence_choice {
     unsigned kinds; /* bits 1 << kind */
+    /* Asked of every batch before its body is read. NULL: all are wanted. */
+    bool (*wants_arrival)(void *context, int64_t arrival_ns);
     /* Asked of a body that is long, with its beginning (half a mebibyte) in batch->body: false
      * leaves the rest unread. NULL: all are wanted. */
     bool (*wants)(void *context, const struct tc_batch *batch);
@@ -188,6 +202,19 @@ TC_CHECKED tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_f
 TC_CHECKED tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns,
                                              uint64_t bytes_max, uint64_t *out_number,
                                              struct tc_error *err);
+
+/*
+ * The same, and what it comes to. `rest`: batches from this number on are read again at any rate,
+ * whenever they came, and beside bytes_max; UINT64_MAX: none.
+ */
+struct tc_replay_span {
+    uint64_t from;
+    uint64_t batches;
+    uint64_t bytes; /* of their bodies */
+};
+TC_CHECKED tc_status tc_evidence_replay_span(struct tc_evidence *e, int64_t since_ns,
+                                             uint64_t bytes_max, uint64_t rest,
+                                             struct tc_replay_span *out_span, struct tc_error *err);
 
 struct tc_object_info {
     struct tc_digest digest;

@@ -314,16 +314,6 @@ struct tc_slice tc_input_digest(struct tc_input *in)
     return tc_slice_make(in->digest, sizeof in->digest);
 }
 
-struct tc_slice tc_path_base(struct tc_slice path)
-{
-    for (size_t i = path.len; i > 0; i--) {
-        if (path.ptr[i - 1] == '/') {
-            return tc_slice_from(path, i);
-        }
-    }
-    return path;
-}
-
 bool tc_input_is_text(const struct tc_input *in)
 {
     struct tc_slice head = tc_slice_head(in->bytes, TEXT_PROBE);

@@ -118,9 +118,6 @@ void tc_input_pass(struct tc_input *in, size_t offset);
  * Empty when it cannot be made or the file has shrunk. */
 struct tc_slice tc_input_digest(struct tc_input *in);
 
-/* The part of a path behind the last slash. */
-struct tc_slice tc_path_base(struct tc_slice path);
-
 /* Whether the bytes look like text, from their beginning. */
 bool tc_input_is_text(const struct tc_input *in);
 /* The number of the line that holds the byte at offset, from 1. */

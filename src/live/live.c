@@ -2,9 +2,11 @@
 #include "live/live.h"
 
 #include "base/time.h"
+#include "event/fields.h"
 #include "live/live_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 tc_status tc_live_create(const struct tc_live_config *config, const struct tc_live_out *out,
                          struct tc_live **out_live, struct tc_error *err)
@@ -24,8 +26,10 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         l->linked_ns = l->placed_ns = INT64_MIN / 2; /* the first link waits for nothing */
         l->story = tc_story_create();
         l->hashes = calloc(l->config.incidents_max, sizeof *l->hashes);
-        ok =
-            l->story != NULL && l->hashes != NULL && tc__reorder_init(&l->hold, config->hold_bytes);
+        l->late.near_ns = config->margin_ns;
+        ok = l->story != NULL && l->hashes != NULL &&
+             tc__reorder_init(&l->hold, config->hold_bytes) && tc_sources_init(&l->sources) &&
+             tc_lru_init(&l->states, TC__STATES_MAX, 1);
     }
     if (!ok) {
         tc_live_destroy(l);
@@ -53,6 +57,8 @@ void tc_live_destroy(struct tc_live *l)
     tc_engine_destroy(l->engine);
     tc_story_destroy(l->story);
     tc__reorder_fini(&l->hold);
+    tc_sources_fini(&l->sources);
+    tc_lru_fini(&l->states);
     free(l->hashes);
     free(l);
 }
@@ -69,6 +75,13 @@ void tc_live_configure(struct tc_live *l, const struct tc_live_config *config)
     now.incidents_max = l->config.incidents_max;
     now.told_max = l->config.told_max;
     l->config = now;
+    l->late.near_ns = now.margin_ns;
+}
+
+void tc_live_slice(struct tc_live *l, bool (*is_spent)(void *context), void *context)
+{
+    l->is_spent = is_spent;
+    l->spent_context = context;
 }
 
 tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark)
@@ -116,17 +129,65 @@ static void move_clocks(struct tc_live *l, int64_t now_ns)
 
 /* ---- events ---- */
 
+/* The state of an object is dated when it began, and told for as long as it holds. */
+static bool is_state(const struct tc_event *ev)
+{
+    return ev->kind == TC_EVENT_POD_STATE || ev->kind == TC_EVENT_NODE_CONDITION;
+}
+
+static bool is_known_state(struct tc_live *l, const struct tc_event *ev)
+{
+    uint64_t h = tc_hash_mix((uint64_t)ev->time_ns, ev->kind);
+    struct tc_lru_key key;
+    h = tc_slice_hash(ev->scope.node, h);
+    key.words[0] = tc_slice_hash(ev->scope.pod, h);
+    key.words[1] = tc_slice_hash(ev->scope.pod_uid, h);
+    if (ev->kind == TC_EVENT_NODE_CONDITION) {
+        key.words[1] = tc_slice_hash(ev->k8s.type, h);
+    }
+    bool known = tc_lru_find(&l->states, key) != NULL;
+    (void)tc_lru_put(&l->states, key, false);
+    return known;
+}
+
+/* It cannot be judged with others of its time any more: that time is to be checked again. */
+static void mark_late(struct tc_live *l, const struct tc_event *ev, int64_t engine_ns)
+{
+    struct tc_stretch stretch = {.from_ns = ev->time_ns,
+                                 .to_ns = ev->time_ns,
+                                 .arrived_from_ns = l->clock_ns,
+                                 .arrived_to_ns = l->clock_ns,
+                                 .events = 1};
+    int64_t late_ns = engine_ns - ev->time_ns;
+    bool too_old = late_ns > l->config.window_ns;
+    l->counts.too_late++;
+    if (is_state(ev)) {
+        if (!too_old && !is_known_state(l, ev)) {
+            tc_stretches_add(&l->late, &stretch);
+        }
+        return;
+    }
+    struct tc_source *source = tc_sources_note_late(&l->sources, ev, late_ns, l->clock_ns);
+    if (too_old) {
+        source->unjudged = true;
+        l->counts.unjudged++;
+    } else {
+        tc_stretches_add(&l->late, &stretch);
+    }
+}
+
 /* An event that has waited goes to the engine. */
 static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
 {
     struct tc_live *l = context;
     int64_t engine_ns = tc_engine_now(l->engine);
+    past = past || ev->kind == TC_EVENT_RANK_PLACE; /* dated from when on it holds */
     if (ev->time_ns == TC_TIME_NONE) {
         l->counts.undated++;
     } else if (ev->time_ns < engine_ns) {
         if (!past && engine_ns - ev->time_ns > l->config.lateness_ns) {
-            l->counts.too_late++;
-            return TC_OK;
+            mark_late(l, ev, engine_ns);
+            return tc__live_is_spent(l) ? TC_E_AGAIN : TC_OK;
         }
         l->counts.late++;
     } else if (!past) {
@@ -134,12 +195,62 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
         l->newest_passed_ns = l->passed_ns;
     }
     l->handed = true;
-    return tc_engine_feed(l->engine, ev);
+    TC_TRY(tc_engine_feed(l->engine, ev));
+    TC_TRY(tc__live_keep_room(l));
+    return tc__live_is_spent(l) ? TC_E_AGAIN : TC_OK;
+}
+
+bool tc__live_is_spent(const struct tc_live *l)
+{
+    return !l->is_whole && l->is_spent != NULL && l->is_spent(l->spent_context);
+}
+
+/* Goes on with what was put off, to the event: in the order in which it would have gone on. */
+static tc_status hand_rest(struct tc_live *l)
+{
+    tc_status status = tc__live_keep_room(l);
+    if (status != TC_OK) {
+        return status;
+    }
+    switch (l->handing) {
+    case TC__HANDING_NONE:
+        return TC_OK;
+    case TC__HANDING_DUE:
+        status =
+            tc__reorder_release(&l->hold, l->handing_due_ns, l->handing_clock_ns, hand_over, l);
+        break;
+    case TC__HANDING_NEAR:
+        status =
+            tc__reorder_flush_near(&l->hold, &l->handing_left, hand_over, l, &l->counts.cut_short);
+        break;
+    case TC__HANDING_AHEAD:
+        status =
+            tc__reorder_flush_ahead(&l->hold, &l->handing_left, hand_over, l, &l->counts.cut_short);
+        break;
+    }
+    l->handing = status == TC_E_AGAIN ? l->handing : TC__HANDING_NONE;
+    return status;
+}
+
+static tc_status release_due(struct tc_live *l, int64_t due_ns, int64_t clock_ns)
+{
+    TC_TRY(hand_rest(l));
+    l->handing = TC__HANDING_DUE;
+    l->handing_due_ns = due_ns;
+    l->handing_clock_ns = clock_ns;
+    return hand_rest(l);
 }
 
 static tc_status release(struct tc_live *l)
 {
-    return tc__reorder_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
+    return release_due(l, l->arrived_ns, l->clock_ns);
+}
+
+static tc_status flush(struct tc_live *l, bool ahead)
+{
+    l->handing = ahead ? TC__HANDING_AHEAD : TC__HANDING_NEAR;
+    l->handing_left = ahead ? tc__reorder_half_ahead(&l->hold) : tc__reorder_half_near(&l->hold);
+    return hand_rest(l);
 }
 
 /* The hold is over for what was handed over: what it leads to need not wait for more. */
@@ -165,35 +276,54 @@ static tc_status keep(struct tc_live *l, const struct tc_event *ev, bool past)
                   : tc__reorder_add(&l->hold, ev, l->arrived_ns + l->config.hold_ns, past)) {
             return TC_OK;
         }
-        if (!released) {
-            TC_TRY(release(l));
-        } else if (ahead) {
-            TC_TRY(tc__reorder_flush_ahead(&l->hold, hand_over, l, &l->counts.cut_short));
-        } else {
-            TC_TRY(tc__reorder_flush_near(&l->hold, hand_over, l, &l->counts.cut_short));
-        }
+        TC_TRY(released ? flush(l, ahead) : release(l));
     }
 }
 
-tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, int64_t arrival_ns, bool past)
+void tc_live_sender(struct tc_live *l, uint32_t sender)
 {
-    move_clocks(l, arrival_ns);
-    l->counts.events++;
+    l->hold.sender = sender;
+}
+
+static tc_status feed(struct tc_live *l, const struct tc_event *ev, bool past)
+{
+    struct tc_event corrected;
+    TC_TRY(hand_rest(l));
     if (ev->time_ns != TC_TIME_NONE) {
         if (ev->time_ns < 0 || ev->time_ns > TC_TIME_MAX) {
             l->counts.misdated++;
             return TC_OK;
         }
-        if (ev->time_ns - l->clock_ns > l->config.ahead_ns) {
-            l->counts.ahead++;
+        if (ev->time_ns - l->clock_ns > (past ? l->config.ahead_ns : TC_SOURCE_AHEAD_MAX_NS)) {
+            l->counts.misdated++;
             return TC_OK;
+        }
+        uint32_t sender = l->hold.sender != 0 ? l->hold.sender : ev->sender;
+        int64_t fast_ns =
+            past ? 0 : tc_sources_ahead(&l->sources, ev, sender, l->clock_ns, l->config.ahead_ns);
+        if (fast_ns > 0) {
+            l->counts.ahead++;
+            corrected = *ev;
+            tc_event_shift(&corrected, -fast_ns);
+            ev = &corrected;
         }
     }
     if (l->config.hold_ns == 0 && ev->time_ns <= l->clock_ns) {
+        struct tc_event sent = *ev;
+        sent.sender = l->hold.sender != 0 ? l->hold.sender : ev->sender;
         TC_TRY(release(l)); /* what a longer hold kept, and what was ahead */
-        return hand_over(l, ev, past);
+        tc_status status = hand_over(l, &sent, past);
+        return status == TC_E_AGAIN ? TC_OK : status; /* it has gone */
     }
     return keep(l, ev, past);
+}
+
+tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, int64_t arrival_ns, bool past)
+{
+    move_clocks(l, arrival_ns);
+    tc_status status = feed(l, ev, past);
+    l->counts.events += status != TC_E_AGAIN;
+    return status;
 }
 
 /* Time passes without events, silence_ns behind, and never ahead of our clock. */
@@ -236,7 +366,7 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
-    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(release_due(l, INT64_MAX - 1, l->clock_ns));
     if (l->settle_ns == INT64_MAX) {
         l->settle_max_ns = l->arrived_ns + TC__SETTLE_MAX_NS;
     }
@@ -249,11 +379,11 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     bool was = l->replaying;
     l->replaying = on;
     if (on || !was) {
-        return TC_OK;
+        return on || !l->tell_all ? TC_OK : tc__live_publish(l, true);
     }
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
-    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(release_due(l, INT64_MAX - 1, l->clock_ns));
     TC_TRY(conclude(l));
     l->replaying = false;
     if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
@@ -262,19 +392,30 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     return tc__live_publish(l, true);
 }
 
-tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
+static tc_status drain(struct tc_live *l)
 {
-    move_clocks(l, now_ns);
-    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(release_due(l, INT64_MAX - 1, INT64_MAX - 1));
     TC_TRY(conclude(l));
     TC_TRY(settle(l));
     return tc__live_publish(l, true);
+}
+
+tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
+{
+    move_clocks(l, now_ns);
+    l->is_whole = true;
+    tc_status status = drain(l);
+    l->is_whole = false;
+    return status;
 }
 
 int64_t tc_live_due(const struct tc_live *l)
 {
     if (l->wall_ns == TC_TIME_NONE) {
         return TC_TIME_NONE;
+    }
+    if (l->handing != TC__HANDING_NONE) {
+        return l->wall_ns;
     }
     int64_t due_ns = l->arrived_ns + TC__PULSE_NS;
     due_ns = sooner(due_ns, tc__reorder_due_near(&l->hold));
@@ -284,6 +425,13 @@ int64_t tc_live_due(const struct tc_live *l)
     int64_t ahead_ns = tc__reorder_due_ahead(&l->hold);
     wait_ns = ahead_ns == INT64_MAX ? wait_ns : sooner(wait_ns, ahead_ns - l->clock_ns);
     return l->wall_ns + (wait_ns > 0 ? wait_ns : 0);
+}
+
+size_t tc_live_room(const struct tc_live *l)
+{
+    size_t used = tc__reorder_near_bytes(&l->hold);
+    bool is_behind = l->handing != TC__HANDING_NONE || l->tell_at > 0;
+    return is_behind || used > l->hold.near.size ? 0 : l->hold.near.size - used;
 }
 
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
@@ -315,4 +463,134 @@ tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, v
         TC_TRY(verdict(context, &kept->items[kept->count - 1 - i].verdict));
     }
     return TC_OK;
+}
+
+/* ---- what was checked again ---- */
+
+bool tc_live_take_stretch(struct tc_live *l, const struct tc_stretch_wait *wait,
+                          struct tc_stretch *out)
+{
+    return !l->replaying && tc_stretches_take(&l->late, l->clock_ns, wait, out);
+}
+
+int64_t tc_live_late_since(const struct tc_live *l)
+{
+    int64_t since_ns = INT64_MAX;
+    for (size_t i = 0; i < l->late.count; i++) {
+        since_ns = sooner(since_ns, l->late.items[i].arrived_from_ns);
+    }
+    return since_ns;
+}
+
+size_t tc_live_stretches(const struct tc_live *l)
+{
+    return l->late.count;
+}
+
+void tc_live_widen(const struct tc_live *l, struct tc_stretch *io_stretch)
+{
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
+    int64_t from_ns = io_stretch->from_ns - l->config.margin_ns;
+    int64_t to_ns = io_stretch->to_ns + l->config.margin_ns;
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct tc_verdict *v = &kept->items[i].verdict;
+        int64_t last_ns = v->finding->last_ns;
+        if (v->first_ns > to_ns || last_ns < from_ns ||
+            from_ns - v->first_ns > TC__WIDEN_MARGINS * l->config.margin_ns) {
+            continue;
+        }
+        io_stretch->from_ns = sooner(io_stretch->from_ns, v->first_ns);
+        io_stretch->to_ns = last_ns > io_stretch->to_ns ? last_ns : io_stretch->to_ns;
+    }
+}
+
+void tc_live_give_up(struct tc_live *l, const struct tc_stretch *stretch)
+{
+    l->counts.unjudged += stretch->events;
+    tc_sources_note_unjudged(&l->sources, stretch->from_ns, stretch->to_ns);
+}
+
+void tc_live_add_stretch(struct tc_live *l, const struct tc_stretch *stretch)
+{
+    tc_stretches_add(&l->late, stretch);
+}
+
+struct tc_sources_table *tc_live_sources(struct tc_live *l)
+{
+    return &l->sources;
+}
+
+/* A key without the time or number at its end. */
+static struct tc_slice key_stem(struct tc_slice key)
+{
+    while (key.len > 0 && strchr("0123456789TZ:.-", key.ptr[key.len - 1]) != NULL) {
+        key.len--;
+    }
+    return key;
+}
+
+/* Names of things end in numbers too, so what a key is about is asked of the scope. */
+static bool is_same_place(const struct tc_scope *a, const struct tc_scope *b)
+{
+    return (a->node.len == 0) == (b->node.len == 0) &&
+           tc_directory_is_same_host(a->node, b->node) && tc_slice_eq(a->pod, b->pod) &&
+           tc_slice_eq(a->job, b->job) && a->rank == b->rank;
+}
+
+static bool is_same_gpu(const struct tc_scope *a, const struct tc_scope *b)
+{
+    return a->node.len > 0 && b->node.len > 0 && tc_directory_is_same_host(a->node, b->node) &&
+           tc_slice_eq(a->pod, b->pod) &&
+           ((a->gpu_uuid.len > 0 && tc_slice_eq(a->gpu_uuid, b->gpu_uuid)) ||
+            (a->pci.known && b->pci.known && tc_bdf_eq(a->pci, b->pci)) ||
+            (a->gpu_index >= 0 && a->gpu_index == b->gpu_index));
+}
+
+/* Whether a finding is about the thing and the time of an incident of its pattern. */
+static bool is_about(const struct tc_verdict *v, const struct tc_finding *f)
+{
+    const struct tc_finding *known = v->finding;
+    bool at_once =
+        f->first_ns <= known->last_ns + TC__APART_NS && f->last_ns >= v->first_ns - TC__APART_NS;
+    struct tc_slice stem = key_stem(known->key);
+    return at_once && tc_slice_eq(known->pattern_id, f->pattern_id) &&
+           ((stem.len < known->key.len && tc_slice_eq(stem, key_stem(f->key)) &&
+             is_same_place(&known->scope, &f->scope)) ||
+            is_same_gpu(&known->scope, &f->scope));
+}
+
+const struct tc_verdict *tc_live_find(struct tc_live *l, const struct tc_finding *finding)
+{
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
+    const struct tc_incident_told *told =
+        tc_incidents_told(tc_engine_incidents(l->engine), finding->pattern_id, finding->key);
+    if (told != NULL) {
+        size_t at = tc_incident_table_find(kept, tc_slice_make(told->id, sizeof told->id));
+        return at == TC_INCIDENT_NONE ? NULL : &kept->items[at].verdict;
+    }
+    for (size_t i = 0; i < kept->count; i++) {
+        if (is_about(&kept->items[i].verdict, finding)) {
+            return &kept->items[i].verdict;
+        }
+    }
+    return NULL;
+}
+
+tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding, bool *out_is_news)
+{
+    const struct tc_verdict *known = tc_live_find(l, finding);
+    const struct tc_incident_told *told =
+        tc_incidents_told(tc_engine_incidents(l->engine), finding->pattern_id, finding->key);
+    struct tc_finding own = *finding;
+    *out_is_news = false;
+    if (known == NULL && told != NULL && told->status == TC_VERDICT_RESOLVED && !own.resolved) {
+        return TC_OK; /* it was over, and is no longer kept */
+    }
+    if (known != NULL && (own.first_ns > known->first_ns || own.last_ns < known->finding->last_ns ||
+                          (known->status == TC_VERDICT_RESOLVED && !own.resolved &&
+                           own.last_ns == known->finding->last_ns))) {
+        return TC_OK;
+    }
+    own.key = known != NULL ? known->finding->key : own.key;
+    return tc_engine_adopt(l->engine, &own, out_is_news);
 }

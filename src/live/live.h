@@ -16,6 +16,8 @@
 #include "engine/engine.h"
 #include "event/event.h"
 #include "event/verdict.h"
+#include "live/sources.h"
+#include "live/stretches.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +28,13 @@ struct tc_live;
 struct tc_live_config {
     int64_t hold_ns;      /* arrival time for which an event waits for earlier ones */
     int64_t lateness_ns;  /* event time behind the engine's up to which events count */
-    int64_t ahead_ns;     /* event time before our clock up to which events count */
+    int64_t ahead_ns;     /* event time after our clock up to which a clock counts as right */
     int64_t silence_ns;   /* how far engine time stays behind our clock when nothing comes */
+    int64_t margin_ns;    /* late events nearer to each other than this are checked together */
+    int64_t window_ns;    /* event time behind the engine's up to which late ones are checked */
     size_t hold_bytes;    /* memory of held events; when full the hold is cut short */
-    size_t incidents_max; /* kept for stories; resolved ones and then the oldest go first */
+    size_t incidents_max; /* kept for stories; resolved ones, then the least severe and then the
+                             oldest go first */
     size_t told_max;      /* incidents of which is remembered what was told, so that each is opened
                              once; resolved ones and then those told longest ago go first */
 };
@@ -37,8 +42,10 @@ struct tc_live_config {
 #define TC_LIVE_CONFIG_DEFAULT                                \
     ((struct tc_live_config){.hold_ns = 5 * TC_SECOND / 1000, \
                              .lateness_ns = 60 * TC_SECOND,   \
-                             .ahead_ns = 5 * TC_SECOND,       \
+                             .ahead_ns = TC_SECOND,           \
                              .silence_ns = 5 * TC_SECOND,     \
+                             .margin_ns = 900 * TC_SECOND,    \
+                             .window_ns = 86400 * TC_SECOND,  \
                              .hold_bytes = (size_t)8 << 20,   \
                              .incidents_max = 4096,           \
                              .told_max = 262144})
@@ -55,8 +62,9 @@ struct tc_live_out {
 struct tc_live_counts {
     uint64_t events;    /* fed */
     uint64_t late;      /* behind engine time, handed over all the same */
-    uint64_t too_late;  /* behind by more than lateness_ns: left out */
-    uint64_t ahead;     /* before our clock by more than ahead_ns: left out */
+    uint64_t too_late;  /* behind by more than lateness_ns: their time is to be checked again */
+    uint64_t unjudged;  /* of them that cannot be: behind by more than window_ns, or not readable */
+    uint64_t ahead;     /* of a source whose clock is fast: corrected */
     uint64_t undated;   /* without a time */
     uint64_t misdated;  /* before 1970 or after 2200 */
     uint64_t cut_short; /* handed over before their hold was over: hold_bytes was full */
@@ -85,8 +93,19 @@ struct tc_engine *tc_live_engine(struct tc_live *l);
 /* New times (SIGHUP); hold_bytes, incidents_max and told_max stay as they are. */
 void tc_live_configure(struct tc_live *l, const struct tc_live_config *config);
 
+/*
+ * is_spent is asked after each event that was handed over and each verdict that was told. Once it
+ * is true, the function that was called returns TC_E_AGAIN: call it again, with the same arguments,
+ * before any other but tc_live_advance. What comes out is the same as without it.
+ */
+void tc_live_slice(struct tc_live *l, bool (*is_spent)(void *context), void *context);
+
 /* What an earlier process told. Before the first event; later marks of an incident win. */
 TC_CHECKED tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark);
+
+/* Who sends what is fed from now on: a small number; 0: as the events say. Memory is shared among
+ * senders, and says nothing else of them. */
+void tc_live_sender(struct tc_live *l, uint32_t sender);
 
 /*
  * One event that arrived at arrival_ns (our clock; not before earlier calls' times). Copies what
@@ -103,12 +122,45 @@ TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns);
 TC_CHECKED tc_status tc_live_advance(struct tc_live *l, int64_t now_ns);
 /* When tc_live_advance should be called next, on our clock. */
 int64_t tc_live_due(const struct tc_live *l);
+/* Bytes of events that can be fed now without any being handed over for lack of room; 0 while
+ * something was put off. */
+size_t tc_live_room(const struct tc_live *l);
 
 /* While on, nothing is told; turning it off tells what differs from what was told before. */
 TC_CHECKED tc_status tc_live_replaying(struct tc_live *l, bool on);
 
 /* Everything held is handed over and told: before the end of the process. */
 TC_CHECKED tc_status tc_live_drain(struct tc_live *l, int64_t now_ns);
+
+/* ---- late events: docs/internals/late.md ---- */
+
+/* A stretch of time to be checked again, as tc_stretches_take; none while it replays. */
+bool tc_live_take_stretch(struct tc_live *l, const struct tc_stretch_wait *wait,
+                          struct tc_stretch *out);
+/* When the first of what waits arrived; INT64_MAX when nothing does. */
+int64_t tc_live_late_since(const struct tc_live *l);
+/* How many wait. */
+size_t tc_live_stretches(const struct tc_live *l);
+/* Widens a stretch so that the incidents that it touches lie in it whole. */
+void tc_live_widen(const struct tc_live *l, struct tc_stretch *io_stretch);
+/* It could not be checked. */
+void tc_live_give_up(struct tc_live *l, const struct tc_stretch *stretch);
+/* One that is to be checked, again or for another reason. */
+void tc_live_add_stretch(struct tc_live *l, const struct tc_stretch *stretch);
+/* The sources that are not in time. */
+struct tc_sources_table *tc_live_sources(struct tc_live *l);
+/*
+ * What a recheck found. It becomes part of the stories, and is told, as if it had been found as the
+ * events came, unless more than that is known already. Borrows finding.
+ */
+TC_CHECKED tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding,
+                                   bool *out_is_news);
+/*
+ * The incident that a finding is about, as it was told: of the same pattern and key, or of the same
+ * pattern and thing at the same time, since keys have the time in them from when on something is
+ * known, and the name it had then. NULL when none is kept. Valid until the next call.
+ */
+const struct tc_verdict *tc_live_find(struct tc_live *l, const struct tc_finding *finding);
 
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out);
 

@@ -33,12 +33,27 @@
 /* Who runs where is worked out anew after a pause that grows with what is said about it. */
 #define TC__PLACE_PAUSE_NS(count) ((int64_t)(count)*TC_SECOND / 2000)
 
+/* Findings further apart than this are about two incidents. */
+#define TC__APART_NS (60 * TC_SECOND)
+/* An incident that began so many margins before a stretch does not widen it. */
+#define TC__WIDEN_MARGINS 8
+/* States told late that are remembered. */
+#define TC__STATES_MAX 16384
+
+/* What hands over held events, and goes on later where it was when its time is up. */
+enum tc__live_handing { TC__HANDING_NONE, TC__HANDING_DUE, TC__HANDING_NEAR, TC__HANDING_AHEAD };
+
 struct tc_live {
     struct tc_live_config config;
     struct tc_live_out out;
+    bool (*is_spent)(void *context); /* NULL: nothing is put off */
+    void *spent_context;
     struct tc_engine *engine;
     struct tc_story *story;
     struct tc__reorder hold;
+    struct tc_sources_table sources; /* that are not in time */
+    struct tc_stretches late;
+    struct tc_lru states; /* of Kubernetes' objects that were told late: each is told many times */
     struct tc_live_counts counts;
     int64_t wall_ns; /* TC_TIME_NONE before the first call */
     int64_t clock_ns;
@@ -49,10 +64,18 @@ struct tc_live {
     int64_t settle_ns; /* when files that ended are settled, on the arrival clock; INT64_MAX */
     int64_t settle_max_ns;
     bool replaying;
-    bool handed;  /* an event went to the engine since its last tick */
-    bool urgent;  /* something opened or was resolved since it was told */
-    bool changed; /* a verdict changed since the last linking */
-    bool untold;  /* the last telling left something out */
+    bool handed;   /* an event went to the engine since its last tick */
+    bool urgent;   /* something opened or was resolved since it was told */
+    bool changed;  /* a verdict changed since the last linking */
+    bool untold;   /* the last telling left something out */
+    bool is_whole; /* nothing is put off: the engine waits, or the process ends */
+    enum tc__live_handing handing;
+    int64_t handing_due_ns; /* TC__HANDING_DUE: what was due then, on both clocks */
+    int64_t handing_clock_ns;
+    size_t handing_left;   /* the other two: records */
+    size_t tell_at;        /* of a telling that was put off: where it goes on; 0 */
+    bool tell_all;         /* and how */
+    int64_t tell_later_ns; /* and when those before that are to be told */
     int64_t linked_ns;
     int64_t placed_ns;
     int64_t tell_ns;         /* when something is to be told, on the arrival clock; INT64_MAX */
@@ -62,8 +85,13 @@ struct tc_live {
 
 /* A tc_verdict_fn: the engine says something. */
 tc_status tc__live_take(void *context, const struct tc_verdict *v);
-/* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. */
+/* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. TC_E_AGAIN:
+ * the rest of it is due at once. */
 TC_CHECKED tc_status tc__live_publish(struct tc_live *l, bool all);
+/* Before incidents_max is reached: tells all and forgets some. TC_E_AGAIN as above. */
+TC_CHECKED tc_status tc__live_keep_room(struct tc_live *l);
+/* Whether what is being done should be put off. */
+bool tc__live_is_spent(const struct tc_live *l);
 /* When that is to be called again, on the arrival clock; INT64_MAX when nothing waits. */
 int64_t tc__live_publish_due(const struct tc_live *l);
 

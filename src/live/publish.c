@@ -8,8 +8,11 @@
 
 #include <stdlib.h>
 
-/* Of incidents_max that make room at once, so that the sort they take is paid seldom. */
-#define FORGET_SHARE 16
+/* Of incidents_max that make room at once: all are linked first, so each that comes in a storm pays
+ * for the linking of this many. */
+#define FORGET_SHARE 8
+/* Of incidents_max that are free when room is made while nothing waits for it. */
+#define SPARE_SHARE 32
 
 /*
  * The last bits of a hash say how much the links told: causes, whether it is a root, whether it is
@@ -150,23 +153,36 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
 {
     bool stale =
         l->changed || tc_directory_version(tc_engine_directory(l->engine)) != l->linked_version;
-    bool link = (all && stale) || link_due(l) <= l->arrived_ns;
-    if (!link && !(all && l->untold) && l->tell_ns > l->arrived_ns) {
+    /* One that was put off is finished first, of all that has not changed since. */
+    bool rest = l->tell_at > 0 && !l->changed;
+    all = all || l->tell_all;
+    bool link = !rest && ((all && stale) || link_due(l) <= l->arrived_ns);
+    if (!link && !rest && !(all && l->untold) && l->tell_ns > l->arrived_ns) {
         return TC_OK;
     }
     if (link || l->changed) { /* what a change let go of cannot be told */
         TC_TRY(link_all(l, anew));
+        l->tell_at = 0;
     }
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     l->untold = true;
-    l->tell_ns = INT64_MAX;
-    for (size_t i = 0; i < kept->count; i++) {
+    l->tell_ns = l->tell_at == 0 ? INT64_MAX : l->tell_later_ns;
+    for (size_t i = l->tell_at; i < kept->count; i++) {
+        uint64_t said = l->counts.verdicts;
         tc_status status = tell_one(l, i, all);
+        if (status == TC_OK && l->counts.verdicts > said && tc__live_is_spent(l)) {
+            l->tell_at = i + 1;
+            l->tell_all = all;
+            l->tell_later_ns = l->tell_ns;
+            status = TC_E_AGAIN;
+        }
         if (status != TC_OK) {
             l->tell_ns = l->arrived_ns; /* the rest is told the next time */
             return status;
         }
     }
+    l->tell_at = 0;
+    l->tell_all = false;
     l->urgent = false;
     l->untold = l->tell_ns != INT64_MAX;
     return TC_OK;
@@ -185,18 +201,41 @@ int64_t tc__live_publish_due(const struct tc_live *l)
 
 /* ---- taking ---- */
 
-/* Everything is told before some of it is forgotten, in a replay too. */
+static void forget_some(struct tc_live *l)
+{
+    size_t count = l->config.incidents_max / FORGET_SHARE + 1;
+    tc_incident_table_forget(tc_story_verdicts(l->story), count);
+    l->counts.forgotten += count;
+    l->changed = true;
+    l->tell_at = 0;
+}
+
+/* Everything is told before some of it is forgotten, in a replay too, and while the engine waits.
+ */
 static tc_status make_room(struct tc_live *l)
 {
-    struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    if (kept->count < l->config.incidents_max) {
+    if (tc_story_verdicts(l->story)->count < l->config.incidents_max) {
+        return TC_OK;
+    }
+    bool was_whole = l->is_whole;
+    l->is_whole = true;
+    tc_status status = tell(l, true, false);
+    l->is_whole = was_whole;
+    if (status == TC_OK) {
+        forget_some(l);
+    }
+    return status;
+}
+
+/* The same between two events, where it can be put off, a little before there is no room. */
+tc_status tc__live_keep_room(struct tc_live *l)
+{
+    size_t spare = l->config.incidents_max / SPARE_SHARE;
+    if (spare == 0 || tc_story_verdicts(l->story)->count <= l->config.incidents_max - spare) {
         return TC_OK;
     }
     TC_TRY(tell(l, true, false));
-    size_t count = l->config.incidents_max / FORGET_SHARE + 1;
-    tc_incident_table_forget(kept, count);
-    l->counts.forgotten += count;
-    l->changed = true;
+    forget_some(l);
     return TC_OK;
 }
 

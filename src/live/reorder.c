@@ -2,24 +2,17 @@
 #include "live/reorder_priv.h"
 
 #include "base/sort.h"
+#include "event/copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define HEAD_BYTES offsetof(struct tc__reorder_record, event)
-#define ALIGN ((size_t)8)
+#define ALIGN TC_EVENT_COPY_ALIGN
 /* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
 #define SIGN_BIT (UINT64_C(1) << 63)
 /* The smallest record: what bounds how many there can be. */
-#define RECORD_MIN (HEAD_BYTES + offsetof(struct tc_event, nccl))
-
-static const uint16_t KIND_BYTES[TC_EVENT_KIND_COUNT] = {
-#define KIND(name, text, payload)                                       \
-    [TC_EVENT_##name] = (uint16_t)(offsetof(struct tc_event, payload) + \
-                                   sizeof(((struct tc_event *)NULL)->payload)),
-    TC_EVENT_KIND_MAP(KIND)
-#undef KIND
-};
+#define RECORD_MIN (HEAD_BYTES + TC_EVENT_COPY_MIN)
 
 static bool ring_init(struct tc__reorder_ring *r, unsigned char *block, size_t bytes)
 {
@@ -118,29 +111,16 @@ static void ring_sweep(struct tc__reorder_ring *r)
 
 static size_t record_bytes(const struct tc__reorder *h, const struct tc_event *ev)
 {
-    size_t bytes = HEAD_BYTES + KIND_BYTES[ev->kind];
-    const uint16_t *strings = h->strings.offsets[ev->kind];
-    for (size_t i = 0; i < h->strings.counts[ev->kind]; i++) {
-        bytes += ((const struct tc_slice *)(const void *)((const char *)ev + strings[i]))->len;
-    }
-    return (bytes + ALIGN - 1) & ~(ALIGN - 1);
+    return HEAD_BYTES + tc_event_copy_bytes(&h->strings, ev);
 }
 
 static void fill(const struct tc__reorder *h, struct tc__reorder_record *held, size_t len,
                  const struct tc_event *ev)
 {
-    char *text = (char *)&held->event + KIND_BYTES[ev->kind];
     held->len = (uint32_t)len;
     held->gone = false;
-    memcpy((void *)&held->event, ev, KIND_BYTES[ev->kind]);
-    for (size_t i = 0; i < h->strings.counts[ev->kind]; i++) {
-        struct tc_slice *s = tc_event_string(&held->event, h->strings.offsets[ev->kind][i]);
-        if (s->len > 0) {
-            memcpy(text, s->ptr, s->len);
-            s->ptr = text;
-            text += s->len;
-        }
-    }
+    tc_event_copy(&h->strings, ev, &held->event);
+    held->event.sender = h->sender != 0 ? h->sender : ev->sender;
 }
 
 bool tc__reorder_fits(const struct tc__reorder *h, const struct tc_event *ev)
@@ -269,8 +249,9 @@ static size_t collect_near(struct tc__reorder *h, size_t near_count)
     return count;
 }
 
+/* How many were handed over: *out_given. */
 static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
-                             void *context)
+                             void *context, size_t *out_given)
 {
     tc_status status = TC_OK;
     size_t given = 0;
@@ -280,6 +261,7 @@ static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn
         held->gone = true;
         status = take(context, &held->event, held->past);
     }
+    *out_given = given;
     for (; given < count; given++) { /* those of ahead that stay go back */
         struct tc__reorder_record *held = collected(h, given);
         if ((unsigned char *)held >= h->ahead.block) {
@@ -308,26 +290,44 @@ tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clo
     while (tc__reorder_due_ahead(h) <= clock_ns) {
         collect(h, count++, heap_pop(h));
     }
-    return give_sorted(h, count, take, context);
+    size_t given = 0;
+    return give_sorted(h, count, take, context, &given);
 }
 
-tc_status tc__reorder_flush_near(struct tc__reorder *h, tc__reorder_fn take, void *context,
-                                 uint64_t *io_count)
+size_t tc__reorder_half_near(const struct tc__reorder *h)
 {
-    size_t count = collect_near(h, (h->near.count + 1) / 2);
-    *io_count += count;
-    return give_sorted(h, count, take, context);
+    return (h->near.count + 1) / 2;
 }
 
-tc_status tc__reorder_flush_ahead(struct tc__reorder *h, tc__reorder_fn take, void *context,
-                                  uint64_t *io_count)
+size_t tc__reorder_half_ahead(const struct tc__reorder *h)
+{
+    return (h->heap_count + 1) / 2;
+}
+
+tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
+                                 void *context, uint64_t *io_count)
+{
+    size_t before = h->near.count;
+    size_t given = 0;
+    size_t count = collect_near(h, *io_left < before ? *io_left : before);
+    tc_status status = give_sorted(h, count, take, context, &given);
+    *io_left -= before - h->near.count;
+    *io_count += given;
+    return status;
+}
+
+tc_status tc__reorder_flush_ahead(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
+                                  void *context, uint64_t *io_count)
 {
     size_t count = 0;
-    for (size_t half = (h->heap_count + 1) / 2; count < half;) {
+    size_t given = 0;
+    while (count < *io_left && h->heap_count > 0) {
         collect(h, count++, heap_pop(h));
     }
-    *io_count += count;
-    return give_sorted(h, count, take, context);
+    tc_status status = give_sorted(h, count, take, context, &given);
+    *io_left -= given;
+    *io_count += given;
+    return status;
 }
 
 int64_t tc__reorder_due_near(const struct tc__reorder *h)
@@ -344,4 +344,10 @@ int64_t tc__reorder_due_ahead(const struct tc__reorder *h)
 size_t tc__reorder_count(const struct tc__reorder *h)
 {
     return h->near.count + h->heap_count;
+}
+
+size_t tc__reorder_near_bytes(const struct tc__reorder *h)
+{
+    const struct tc__reorder_ring *r = &h->near;
+    return r->count == 0 ? 0 : r->wrapped ? r->wrap - r->tail + r->head : r->head - r->tail;
 }

@@ -51,6 +51,7 @@ struct tc__reorder {
     size_t order_max;
     const struct tc__reorder_record *last; /* the youngest of near; NULL when that is empty */
     struct tc_event_strings strings;
+    uint32_t sender; /* of what is added; 0: as the events say */
 };
 
 /* What takes an event that has waited. */
@@ -73,15 +74,24 @@ bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, boo
  */
 TC_CHECKED tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
                                          tc__reorder_fn take, void *context);
-/* Hands over the older half of near, or the earliest of ahead, due or not; how many. */
-TC_CHECKED tc_status tc__reorder_flush_near(struct tc__reorder *h, tc__reorder_fn take,
-                                            void *context, uint64_t *io_count);
-TC_CHECKED tc_status tc__reorder_flush_ahead(struct tc__reorder *h, tc__reorder_fn take,
-                                             void *context, uint64_t *io_count);
+/*
+ * Hands over the oldest records of near, or the earliest of ahead, due or not, *io_left of them:
+ * the older half at first (tc__reorder_half_*). A failure leaves the rest in *io_left, so that it
+ * can be gone on with, in the same order; *io_count grows by what was handed over.
+ */
+TC_CHECKED tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left,
+                                            tc__reorder_fn take, void *context, uint64_t *io_count);
+TC_CHECKED tc_status tc__reorder_flush_ahead(struct tc__reorder *h, size_t *io_left,
+                                             tc__reorder_fn take, void *context,
+                                             uint64_t *io_count);
+size_t tc__reorder_half_near(const struct tc__reorder *h);
+size_t tc__reorder_half_ahead(const struct tc__reorder *h);
 
 /* When the next of near is due, and of ahead; INT64_MAX when there is none. */
 int64_t tc__reorder_due_near(const struct tc__reorder *h);
 int64_t tc__reorder_due_ahead(const struct tc__reorder *h);
 size_t tc__reorder_count(const struct tc__reorder *h);
+/* Bytes of near that are in use. */
+size_t tc__reorder_near_bytes(const struct tc__reorder *h);
 
 #endif

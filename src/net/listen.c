@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening and accepting. */
 #include "net/net_priv.h"
+#include "observe/loop.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -79,7 +80,7 @@ static void refuse(const struct tc__listener *l, int fd)
 
 static struct tc_peer peer_of(const struct sockaddr_storage *address)
 {
-    struct tc_peer peer = {{0}};
+    struct tc_peer peer = {.is_v6 = false};
     if (address->ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
         memcpy(peer.bytes, &v4->sin_addr, sizeof v4->sin_addr);
@@ -87,6 +88,7 @@ static struct tc_peer peer_of(const struct sockaddr_storage *address)
         const struct in6_addr *v6 =
             &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
         bool is_mapped = IN6_IS_ADDR_V4MAPPED(v6);
+        peer.is_v6 = !is_mapped;
         memcpy(peer.bytes, v6->s6_addr + (is_mapped ? 12 : 0), is_mapped ? 4 : sizeof peer.bytes);
     }
     return peer;
@@ -110,11 +112,9 @@ static bool accept_connection(struct tc__listener *l, int fd, struct tc_peer pee
     return true;
 }
 
-static void on_accept(evutil_socket_t fd, short what, void *context)
+static void accept_some(struct tc__listener *l, int fd)
 {
-    struct tc__listener *l = context;
     struct tc_net *n = l->net;
-    (void)what;
     /* Those who come too often wait as the others do, also to be accepted. */
     (void)event_priority_set(l->on_accept, tc__net_urgent_left(l) ? TC__URGENT : TC__ORDINARY);
     for (int i = 0; i < TC_NET_ACCEPTS_PER_WAKE; i++) {
@@ -138,6 +138,14 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
             return;
         } /* anything else is about the one connection that was to be accepted */
     }
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *context)
+{
+    (void)what;
+    tc_loop_enter();
+    accept_some(context, fd);
+    tc_loop_leave();
 }
 
 /* Listening. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "net/net_priv.h"
+#include "observe/loop.h"
 
 #include <event2/event.h>
 #include <netinet/in.h>
@@ -83,14 +84,18 @@ static void on_read(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
+    tc_loop_enter();
     tc__conn_readable(context);
+    tc_loop_leave();
 }
 
 static void on_write(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
+    tc_loop_enter();
     tc__conn_writable(context);
+    tc_loop_leave();
 }
 
 static size_t conn_stride(const struct tc_proto *proto)
@@ -245,7 +250,9 @@ static void on_dirty(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
+    tc_loop_enter();
     tc__net_turn(context);
+    tc_loop_leave();
 }
 
 static void listen_again(struct tc_net *n)
@@ -289,7 +296,9 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
+    tc_loop_enter();
     tc__net_tick(context);
+    tc_loop_leave();
 }
 
 struct tc_net *tc_net_create(const struct tc_net_limits *limits, struct tc_pool *pool)

@@ -9,6 +9,7 @@
 #include "base/slice.h"
 #include "net/pool.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ struct tc_response {
  * zeros behind it. */
 struct tc_peer {
     unsigned char bytes[8];
+    bool is_v6;
 };
 
 struct tc_request;

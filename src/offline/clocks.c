@@ -7,6 +7,7 @@
 #include "base/os/block.h"
 #include "base/time.h"
 #include "directory/directory.h"
+#include "event/fields.h"
 
 #include <stdlib.h>
 
@@ -18,11 +19,6 @@
 #define NEAR_NS (2 * TC_SECOND)
 /* Nodes with the same first label that are looked at: of clusters that name theirs alike. */
 #define SAME_LABEL_MAX 16
-
-#define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
-/* What has a clock of its own, or none. */
-#define ELSEWHERE \
-    (BIT(K8S_EVENT) | BIT(POD_STATE) | BIT(NODE_CONDITION) | BIT(METRIC) | BIT(RANK_PLACE))
 
 struct sample {
     int64_t step;
@@ -412,7 +408,7 @@ void tc_clocks_correct(const struct tc_clocks *c, struct tc_event *ev)
 {
     const struct tc_scope *scope = &ev->scope;
     struct tc_slice node = scope->node;
-    if ((TC_EVENT_BIT(ev->kind) & ELSEWHERE) != 0 || !tc_time_is_date(ev->time_ns)) {
+    if (tc_event_clock(ev->kind) != TC_CLOCK_OF_NODE || !tc_time_is_date(ev->time_ns)) {
         return;
     }
     if (node.len == 0 && scope->rank >= 0 && scope->job.len > 0) {
@@ -420,6 +416,6 @@ void tc_clocks_correct(const struct tc_clocks *c, struct tc_event *ev)
     }
     const struct known *known = node.len == 0 ? NULL : find_node(c, node);
     if (known != NULL && llabs(known->clock.ahead_ns) >= TC_CLOCK_LEAST_NS) {
-        ev->time_ns -= known->clock.ahead_ns;
+        tc_event_shift(ev, -known->clock.ahead_ns);
     }
 }

@@ -145,6 +145,43 @@ tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in, struct tc_h
     return run_once(o, in, hints);
 }
 
+/* ---- what a daemon has stored ---- */
+
+static tc_status read_stored(struct tc_offline *o, struct tc_ordered *ordered, int64_t end_ns)
+{
+    for (;;) {
+        const struct tc_event *ev = NULL;
+        TC_TRY(tc_ordered_next(ordered, &ev));
+        if (ev == NULL) {
+            break;
+        }
+        TC_TRY(feed_event(o, ev));
+    }
+    if (end_ns == TC_TIME_NONE) {
+        return tc_engine_finish(o->engine, TC_TIME_NONE);
+    }
+    TC_TRY(tc_engine_advance(o->engine, end_ns));
+    TC_TRY(tc_engine_settle(o->engine));
+    return tc_engine_tick(o->engine);
+}
+
+tc_status tc_offline_run_stored(struct tc_offline *o, struct tc_ordered *ordered, int64_t end_ns,
+                                const struct tc_offline_watch *watch, struct tc_error *err)
+{
+    o->clocks = tc_clocks_create();
+    TC_TRY(tc_ordered_survey(ordered, NULL, NULL, err));
+    TC_TRY(read_stored(o, ordered, end_ns));
+    if (o->clocks == NULL || tc_clocks_compare(o->clocks) == 0) {
+        return TC_OK;
+    }
+    if (watch->again != NULL) {
+        watch->again(watch->context, o->clocks);
+    }
+    TC_TRY(start_again(o));
+    TC_TRY(tc_ordered_survey(ordered, correct_event, o->clocks, err));
+    return read_stored(o, ordered, end_ns);
+}
+
 void tc_offline_fini(struct tc_offline *o)
 {
     close_streams(o);

@@ -12,6 +12,7 @@
 #include "engine/merge.h"
 #include "intake/stream.h"
 #include "offline/clocks.h"
+#include "stored/ordered.h"
 #include "story/story.h"
 
 #include <stdint.h>
@@ -49,6 +50,14 @@ TC_CHECKED tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *e
 TC_CHECKED tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in,
                                     struct tc_hints *hints, size_t memory_bytes,
                                     const struct tc_offline_watch *watch);
+/*
+ * The same for what a daemon has stored; watch->error and progress are not called. The input ends
+ * at end_ns, as far as time passes for the detectors; TC_TIME_NONE: as at the end of files, where
+ * what has only begun is said too. Borrows ordered until return.
+ */
+TC_CHECKED tc_status tc_offline_run_stored(struct tc_offline *o, struct tc_ordered *ordered,
+                                           int64_t end_ns, const struct tc_offline_watch *watch,
+                                           struct tc_error *err);
 void tc_offline_fini(struct tc_offline *o);
 
 #endif

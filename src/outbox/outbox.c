@@ -200,21 +200,20 @@ static tc_status count_pending(struct tc_outbox *o)
     return status;
 }
 
+/* Third pass, now that it is known which record of an incident is its last. */
 static tc_status restore_marks(struct tc_outbox *o,
                                tc_status (*restore)(void *context,
                                                     const struct tc_incident_mark *mark),
                                void *context)
 {
-    struct tc__mark_place *all = tc__marks_sorted(&o->marks);
-    tc_status status = all == NULL ? TC_E_NOMEM : TC_OK;
-    for (size_t i = 0; i < o->marks.count && status == TC_OK; i++) {
-        struct tc__record r;
-        tc__outbox_scan_begin(&o->scan, o->log.fd, all[i].at, o->log.end);
-        if (tc__outbox_scan_next(&o->scan, &r, &status) && r.number == all[i].number) {
-            status = restore(context, &r.mark);
+    struct tc__record r;
+    tc_status status = TC_OK;
+    tc__outbox_scan_begin(&o->scan, o->log.fd, 0, o->log.end);
+    while (tc__outbox_scan_next(&o->scan, &r, &status)) {
+        if (r.kind != TC__RECORD_CURSOR && tc__marks_is_latest(&o->marks, &r)) {
+            TC_TRY(restore(context, &r.mark));
         }
     }
-    free(all);
     return status;
 }
 

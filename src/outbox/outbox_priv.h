@@ -134,10 +134,9 @@ TC_CHECKED tc_status tc__log_append(struct tc__log *log, const struct tc_outbox_
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-/* Where the latest mark of an incident is. */
+/* The latest record of an incident. */
 struct tc__mark_place {
     uint64_t number;
-    uint64_t at; /* in the log that was scanned at start */
 };
 
 /*
@@ -147,8 +146,6 @@ struct tc__mark_place {
 void tc__marks_put(struct tc_lru *marks, const struct tc__record *r);
 /* The record is the latest of its incident, and its incident is kept. */
 bool tc__marks_is_latest(const struct tc_lru *marks, const struct tc__record *r);
-/* In the order of their numbers; the caller frees it. NULL: no memory. */
-struct tc__mark_place *tc__marks_sorted(const struct tc_lru *marks);
 
 /* ---- the NDJSON file ----------------------------------------------------------------------- */
 

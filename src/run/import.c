@@ -198,7 +198,7 @@ static tc_status import(struct tc__import *i, struct tc_import_outcome *out, str
     }
     summarise(i, out);
     tell_files(i);
-    if (i->want->dry_run) {
+    if (i->want->dry_run || (out->was_there && i->want->is_stored)) {
         return TC_OK;
     }
     return out->was_there ? tc__import_put_back(i, out, err) : tc__import_store(i, out, err);

@@ -38,6 +38,10 @@ struct tc_import {
     int64_t now_us;
     bool force;   /* contradictions become recorded warnings */
     bool dry_run; /* read and check only */
+    /* Of a rebuild: the files are evidence, and the run is in the ledger, so only rows are written;
+     * the caller keeps other imports away. */
+    bool is_stored;
+    int64_t replicate_index; /* with is_stored: as it was; 0: the next one */
 };
 
 /* Bytes of a run's id, and of a name or another word that is given with it. */

@@ -129,6 +129,7 @@ struct tc__import {
     char run_id[128];
     struct tc_slice name;
     struct tc_slice group;
+    int64_t replicate_index; /* once its row is written; 0: it is none */
 };
 
 static inline tc_status tc__import_nomem(struct tc_error *err)
@@ -210,6 +211,9 @@ TC_CHECKED tc_status tc__import_telemetry(struct tc__import *i, struct tc_error 
 TC_CHECKED tc_status tc__import_telemetry_write(struct tc__import *i, uint64_t *io_rows,
                                                 struct tc_error *err);
 
+/* When a file was written; TC_TIME_NONE where that cannot be told. */
+int64_t tc__import_modified_ns(const char *path);
+
 /* ---- dims.c: dimensions, each once ---- */
 
 /* The key of the run's row in a dimension, and the row itself unless it is there; an empty key
@@ -231,6 +235,11 @@ TC_CHECKED tc_status tc__import_is_there(struct tc__import *i, bool *out, struct
 TC_CHECKED tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err);
 /* Options that differ from what the run that is there already has: told. */
 TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err);
+
+/* ---- import_record.c ---- */
+
+/* What was asked for, into the ledger. */
+TC_CHECKED tc_status tc__import_record(struct tc__import *i, struct tc_error *err);
 
 /* ---- import_store.c: evidence and rows ---- */
 

@@ -2,6 +2,7 @@
 /* Evidence first, then the rows in one transaction, then the evidence is there to stay. */
 #include "run/evidence_refs.h"
 #include "run/import_priv.h"
+#include "run/lock.h"
 
 #include "base/assert.h"
 #include "evidence/files/files.h"
@@ -10,14 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
-
-#define PATH_BYTES 4096
-/* How long another import is waited for: a minute. */
-#define LOCK_PAUSE_NS 20000000
-#define LOCK_TRIES 3000
 
 /* ---- evidence ---- */
 
@@ -155,6 +149,7 @@ static bool is_replicate(const struct tc__import *i)
     return !i->forced && !i->of_other_model && !i->of_other_type && !i->has_twin;
 }
 
+/* replicate: 0 when it is none. */
 static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_t replicate)
 {
     if (i->started_us != INT64_MAX) {
@@ -164,7 +159,7 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
         tc_rows_int(rows, TC_RUN_ENDED, i->ended_us);
     }
     tc_rows_int(rows, TC_RUN_ADDED, i->want->now_us);
-    if (is_replicate(i)) {
+    if (replicate > 0) {
         tc_rows_int(rows, TC_RUN_REPLICATE_INDEX, replicate);
     }
     if (i->contract != NULL) {
@@ -192,7 +187,10 @@ static tc_status write_run(struct tc__import *i, const struct keys *keys, struct
         return tc__import_nomem(err);
     }
     TC_ASSERT(tc_rows_add(rows));
-    put_numbers(i, rows, before + 1);
+    i->replicate_index = !is_replicate(i)                ? 0
+                         : i->want->replicate_index != 0 ? i->want->replicate_index
+                                                         : before + 1;
+    put_numbers(i, rows, i->replicate_index);
     tc_status status = put_identity(i, rows) && put_lists(i, rows) &&
                                put(rows, TC_RUN_SOFTWARE_KEY, tc_slice_cstr(keys->software)) &&
                                put(rows, TC_RUN_HARDWARE_KEY, tc_slice_cstr(keys->hardware)) &&
@@ -294,40 +292,14 @@ static tc_status write_rows(struct tc__import *i, struct tc_import_outcome *out,
     return TC_OK;
 }
 
-/*
- * One import writes at a time: each must see the rows of the one before, or a dimension would be
- * there twice and two replicates would have one number. The lock goes with its owner.
- */
-static tc_status lock_runs(const struct tc__import *i, int *out_fd, struct tc_error *err)
-{
-    char path[PATH_BYTES];
-    char text[128];
-    int len = snprintf(path, sizeof path, "%s/runs.lock", i->want->data_dir);
-    int fd = len > 0 && (size_t)len < sizeof path
-                 ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
-                 : -1;
-    if (fd < 0) {
-        return tc_fail(err, TC_E_IO, 0, "%s: cannot be opened: %s", path,
-                       strerror_r(errno, text, sizeof text));
-    }
-    for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
-        const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
-        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_TRIES) {
-            (void)close(fd);
-            return tc_fail(err, TC_E_IO, 0, "%s: another import is still writing; try again later",
-                           path);
-        }
-        (void)nanosleep(&pause, NULL);
-    }
-    *out_fd = fd;
-    return TC_OK;
-}
-
 static tc_status write_locked(struct tc__import *i, struct tc_import_outcome *out,
                               struct tc_error *err)
 {
     TC_TRY(tc_warehouse_begin(i->w, err));
     tc_status status = write_rows(i, out, err);
+    if (status == TC_OK && !out->was_there && !i->want->is_stored) {
+        status = tc__import_record(i, err);
+    }
     if (status == TC_OK && !out->was_there) {
         status = tc_warehouse_commit(i->w, err);
     }
@@ -341,7 +313,7 @@ static tc_status write_all(struct tc__import *i, struct tc_import_outcome *out,
                            struct tc_error *err)
 {
     int lock = -1;
-    TC_TRY(lock_runs(i, &lock, err));
+    TC_TRY(tc_runs_lock(i->want->data_dir, &lock, err));
     tc_status status = write_locked(i, out, err);
     (void)close(lock);
     return status;
@@ -364,13 +336,19 @@ static tc_status store_in(struct tc__import *i, struct tc_files *files,
     return status;
 }
 
-tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
-                           struct tc_error *err)
+static tc_status store(struct tc__import *i, struct tc_import_outcome *out, struct tc_error *err)
 {
     struct tc_files *files = NULL;
     TC_TRY(tc_files_open(i->want->data_dir, true, &files, err));
     tc_status status = store_in(i, files, out, err);
     tc_files_close(files);
+    return status;
+}
+
+tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
+                           struct tc_error *err)
+{
+    tc_status status = i->want->is_stored ? write_locked(i, out, err) : store(i, out, err);
     if (status != TC_OK || out->was_there) {
         memset(out->rows, 0, sizeof out->rows);
     }

@@ -55,15 +55,17 @@ static void take_definition(void *context, const struct tc_telemetry_definition 
     r->failed = tc__definition_keep(r->i, &d, &at, r->err);
 }
 
+int64_t tc__import_modified_ns(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_mtim.tv_sec * TC_SECOND + st.st_mtim.tv_nsec : TC_TIME_NONE;
+}
+
 /* Samples without a time are of the run's end or, when that is not known, of the moment the file
  * was written. */
 static int64_t taken_ns(const struct tc__import *i, const char *path)
 {
-    struct stat st;
-    if (i->ended_us != INT64_MIN) {
-        return i->ended_us * 1000;
-    }
-    return stat(path, &st) == 0 ? st.st_mtim.tv_sec * TC_SECOND + st.st_mtim.tv_nsec : TC_TIME_NONE;
+    return i->ended_us != INT64_MIN ? i->ended_us * 1000 : tc__import_modified_ns(path);
 }
 
 static tc_status read_bytes(struct reading *r, struct tc_slice bytes,

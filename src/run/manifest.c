@@ -89,7 +89,7 @@ tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_
 
 /* ---- reading ---- */
 
-static bool parse_role(struct tc_slice name, enum tc_role *out)
+bool tc_role_parse(struct tc_slice name, enum tc_role *out)
 {
     for (size_t i = 0; i < ROLE_COUNT; i++) {
         if (tc_slice_eq(name, tc_slice_cstr(ROLES[i]))) {
@@ -141,7 +141,7 @@ static tc_status read_file(struct reading *r, struct tc_json v, struct tc_error 
     if (!tc_digest_parse_exact(tc_json_get_string(v, TC_LIT("digest")), &f->digest)) {
         return bad(err, pointer, "\"digest\", sha256: and 64 hex digits,");
     }
-    if (!parse_role(tc_json_get_string(v, TC_LIT("role")), &f->role)) {
+    if (!tc_role_parse(tc_json_get_string(v, TC_LIT("role")), &f->role)) {
         return bad(err, pointer, "\"role\" contract, result, telemetry or artifact");
     }
     int64_t size = tc_json_get_int(v, TC_LIT("size"), -1);

@@ -15,11 +15,14 @@
 #include "base/slice.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum tc_role { TC_ROLE_CONTRACT, TC_ROLE_RESULT, TC_ROLE_TELEMETRY, TC_ROLE_ARTIFACT };
 const char *tc_role_name(enum tc_role role);
+/* False when no role has that name. */
+bool tc_role_parse(struct tc_slice name, enum tc_role *out);
 
 struct tc_manifest_file {
     enum tc_role role;

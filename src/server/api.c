@@ -48,9 +48,29 @@ static enum tc_answer show_health(struct tc_api *a, const struct tc_request *r, 
 
 static enum tc_answer show_ready(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
+    struct tc_json_out j = tc_json_object_make(b);
     (void)r;
-    tc_buf_str(b, *a->parts.ready ? TC_LIT("ready\n") : TC_LIT("not ready\n"));
+    tc_json_put_cstr(&j, "state", tc_api_state(*a->parts.ready, *a->parts.stopping));
+    tc_api_put_replay(a->parts.catch_up, &j);
+    (void)tc_json_end_line(&j);
     return *a->parts.ready ? TC_ANSWER_OK : TC_ANSWER_BUSY;
+}
+
+const char *tc_api_state(bool is_ready, bool is_stopping)
+{
+    return is_ready ? "ready" : is_stopping ? "stopping" : "replaying";
+}
+
+void tc_api_put_replay(const struct tc_catch_up *catch_up, struct tc_json_out *j)
+{
+    struct tc_catch_up_progress p;
+    tc_catch_up_progress(catch_up, &p);
+    tc_json_put_object(j, "replay");
+    tc_json_put_u64(j, "batches", p.batches);
+    tc_json_put_u64(j, "batches_total", p.batches_total);
+    tc_json_put_u64(j, "bytes", p.bytes);
+    tc_json_put_u64(j, "bytes_total", p.bytes_total);
+    tc_json_end_object(j);
 }
 
 static enum tc_answer show_metrics(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
@@ -150,7 +170,7 @@ static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *
 
 static const struct page PAGES[] = {
     {"/healthz", 0, TEXT_TYPE, show_health},
-    {"/readyz", 0, TEXT_TYPE, show_ready},
+    {"/readyz", 0, JSON_TYPE, show_ready},
     {"/metrics", TC_TOKEN_READ, METRICS_TYPE, show_metrics},
     {"/api/v1/status", TC_TOKEN_READ, JSON_TYPE, show_status},
     {"/api/v1/incidents", TC_TOKEN_READ, JSON_TYPE, show_incidents},

@@ -12,6 +12,7 @@
 #include "net/request.h"
 #include "server/auth.h"
 #include "server/detection.h"
+#include "server/follow/catch_up.h"
 #include "server/upload.h"
 
 #include <stdbool.h>
@@ -24,6 +25,8 @@ struct tc_api_parts {
     struct tc_detection *detection;
     struct tc_upload *upload;
     const bool *ready;
+    const bool *stopping;
+    struct tc_catch_up *catch_up;
     /* Brings the metrics up to date: what is counted elsewhere is copied. */
     void (*refresh)(void *context);
     /* Writes the status object's own members, with a comma behind each. */
@@ -35,5 +38,10 @@ struct tc_api_parts {
 struct tc_api *tc_api_create(const struct tc_api_parts *parts);
 void tc_api_destroy(struct tc_api *a);
 const struct tc_service *tc_api_service(struct tc_api *a);
+
+/* "ready", "replaying" or "stopping"; and how far the replay is, as /readyz and the status say it.
+ */
+const char *tc_api_state(bool is_ready, bool is_stopping);
+void tc_api_put_replay(const struct tc_catch_up *catch_up, struct tc_json_out *j);
 
 #endif

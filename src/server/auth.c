@@ -83,6 +83,22 @@ static struct tc_slice bearer(struct tc_slice header)
     return tc_slice_eq_nocase(scheme, TC_LIT("Bearer")) ? tc_slice_trim(rest) : TC_EMPTY;
 }
 
+struct tc_slice tc_auth_token_name(const struct tc_auth *a, const struct tc_request *r)
+{
+    const struct tc_config *config = a->config;
+    struct tc_slice token = config->auth_token_count == 0 ? TC_EMPTY : bearer(r->authorization);
+    struct tc_digest digest;
+    if (token.len == 0 || tc_digest_sha256(token, &digest) != TC_OK) {
+        return TC_EMPTY;
+    }
+    for (size_t i = 0; i < config->auth_token_count; i++) {
+        if (same_digest(&config->auth_tokens[i].sha256, &digest)) {
+            return tc_slice_cstr(config->auth_tokens[i].name);
+        }
+    }
+    return TC_EMPTY;
+}
+
 enum tc_answer tc_auth_check(struct tc_auth *a, const struct tc_request *r, unsigned scope,
                              int64_t now_ns, struct tc_response *out)
 {

@@ -24,4 +24,7 @@ void tc_auth_destroy(struct tc_auth *a);
 enum tc_answer tc_auth_check(struct tc_auth *a, const struct tc_request *r, unsigned scope,
                              int64_t now_ns, struct tc_response *out);
 
+/* The name of the token that a request came with; "" without tokens, or with none of ours. */
+struct tc_slice tc_auth_token_name(const struct tc_auth *a, const struct tc_request *r);
+
 #endif

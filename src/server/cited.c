@@ -12,6 +12,14 @@
 /* Digests that are remembered: an incident cites the same few batches again and again. */
 #define REMEMBERED 256
 
+/* Digests that somebody made already; used when a verdict cites the batch. */
+#define KNOWN 1024
+
+struct known {
+    uint64_t number; /* 0: free */
+    struct tc_digest digest;
+};
+
 struct remembered {
     uint64_t number; /* 0: free */
     char digest[TC_DIGEST_TEXT_MAX];
@@ -28,6 +36,8 @@ struct tc_cited {
     struct tc_cited_pending pending;
     struct remembered remembered[REMEMBERED];
     size_t next;
+    struct known known[KNOWN];
+    size_t next_known;
 };
 
 struct tc_cited *tc_cited_create(struct tc_store *store, const char *evidence_dir)
@@ -60,6 +70,25 @@ void tc_cited_current(struct tc_cited *c, uint64_t number, struct tc_slice body)
     c->number = number;
     c->body = body;
     c->last_number = number > c->last_number ? number : c->last_number;
+}
+
+void tc_cited_know(struct tc_cited *c, uint64_t number, const struct tc_digest *digest)
+{
+    c->last_number = number > c->last_number ? number : c->last_number;
+    if (digest != NULL) {
+        c->known[c->next_known++ % KNOWN] = (struct known){number, *digest};
+    }
+}
+
+static bool find_known(const struct tc_cited *c, uint64_t number, struct tc_digest *out)
+{
+    for (size_t i = 0; i < KNOWN; i++) {
+        if (c->known[i].number == number) {
+            *out = c->known[i].digest;
+            return true;
+        }
+    }
+    return false;
 }
 
 void tc_cited_remember(struct tc_cited *c, struct tc_cited_pending *p)
@@ -103,9 +132,10 @@ static const struct remembered *remember(struct tc_cited *c, uint64_t number)
     struct tc_error err = {0};
     struct tc_slice body;
     struct tc_digest digest;
-    tc_status status = find_body(c, number, &body, &err);
-    if (status == TC_OK) {
-        status = tc_digest_sha256(body, &digest);
+    tc_status status = TC_OK;
+    if (!find_known(c, number, &digest)) {
+        status = find_body(c, number, &body, &err);
+        status = status == TC_OK ? tc_digest_sha256(body, &digest) : status;
     }
     if (status == TC_OK) {
         status = tc_store_cite(c->store, number, &digest, &err);

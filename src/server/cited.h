@@ -22,6 +22,9 @@ void tc_cited_destroy(struct tc_cited *c);
 /* The batch in hand; number 0: none. Its body is borrowed until the next call. */
 void tc_cited_current(struct tc_cited *c, uint64_t number, struct tc_slice body);
 
+/* A batch that is not in hand; digest: of its body, or NULL where nobody made it yet. */
+void tc_cited_know(struct tc_cited *c, uint64_t number, const struct tc_digest *digest);
+
 /* A batch on its way to the disk; lives in the caller's job until it is forgotten. */
 struct tc_cited_pending {
     struct tc_cited_pending *next;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "observe/log.h"
+#include "observe/loop.h"
 #include "observe/metrics.h"
 
 #include <event2/event.h>
@@ -97,6 +98,7 @@ static tc_status store_group(struct tc_committer *c, struct job_list *group)
     int64_t begin_ns = tc_mono_ns();
     for (struct tc_commit_job *j = group->first; j != NULL && status == TC_OK; j = j->next) {
         status = tc_store_append(c->store, &j->batch, &err);
+        j->has_digest = j->wants_digest && tc_digest_sha256(j->batch.body, &j->digest) == TC_OK;
         jobs++;
     }
     if (status == TC_OK) {
@@ -225,8 +227,10 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
 {
     uint64_t count = 0;
     (void)what;
+    tc_loop_enter();
     (void)!read(fd, &count, sizeof count);
     settle_done(context);
+    tc_loop_leave();
 }
 
 static tc_status start(struct tc_committer *c, struct event_base *base, struct tc_error *err)

@@ -22,6 +22,9 @@ struct tc_commit_job {
     struct tc_commit_job *next; /* the committer's own */
     struct tc_batch batch;      /* its number is given by tc_committer_put */
     bool is_awaited;            /* somebody waits for it: it is written at once */
+    bool wants_digest;          /* of the body; made by the thread that stores it */
+    bool has_digest;            /* when it is settled */
+    struct tc_digest digest;
     /* Called in the loop's thread, once. status is TC_OK when the batch is durable. */
     void (*settled)(struct tc_commit_job *job, tc_status status);
 };

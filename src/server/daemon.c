@@ -4,6 +4,7 @@
 #include "evidence/dirs.h"
 #include "net/http2/http2.h"
 #include "observe/log.h"
+#include "observe/loop.h"
 #include "observe/metrics.h"
 #include "server/daemon_priv.h"
 #include "server/data_dir_check.h"
@@ -25,6 +26,8 @@
 #define SLACK_BYTES 4096
 /* The largest buffer of the API: the head of a request (limits.header_bytes). */
 #define API_BUFFER_BYTES ((size_t)1 << 20)
+/* The loop's time for one turn of detection. */
+#define DETECT_TURN_NS (5 * TC_SECOND / 1000)
 /* Files besides connections: the store, the outbox, the warehouse, uploads while they come. */
 #define OTHER_FILES 512
 
@@ -44,10 +47,13 @@ static void arm(struct tc_daemon *d)
     (void)event_add(d->detect_timer, &wait);
 }
 
+/* What it cannot do in time it goes on with in the next turn: it is due at once then. */
 static void advance(struct tc_daemon *d)
 {
+    tc_detection_budget(d->detection, DETECT_TURN_NS);
     tc_status status = tc_detection_advance(d->detection, tc_wall_ns());
-    if (status != TC_OK) {
+    tc_detection_budget(d->detection, 0);
+    if (status != TC_OK && status != TC_E_AGAIN) {
         tc_count(TC_COUNT_DETECTION_FAILED, 1);
         tc_log_fields(TC_LOG_ERROR, "detection failed",
                       TC_LOG_CSTR("error", tc_status_text(status)));
@@ -59,14 +65,22 @@ static void on_detect_timer(evutil_socket_t fd, short what, void *context)
     struct tc_daemon *d = context;
     (void)fd;
     (void)what;
+    tc_loop_enter();
     d->armed_ns = INT64_MAX;
-    advance(d);
-    arm(d);
+    if (!tc_catch_up_is_behind(d->catch_up)) {
+        advance(d);
+        arm(d);
+    }
+    tc_loop_leave();
 }
 
+/* While detection is behind, its clock is that of what it reads. */
 static void on_fed(void *context)
 {
-    arm(context);
+    struct tc_daemon *d = context;
+    if (!tc_catch_up_is_behind(d->catch_up)) {
+        arm(d);
+    }
 }
 
 /* ---- the end ---- */
@@ -222,7 +236,7 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
 {
     const struct tc_config *c = &d->config;
     struct tc_net_limits net_limits = tc__daemon_net_limits(c);
-    struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(c);
+    struct tc_otlp_limits otlp_limits = tc__daemon_level_limits(c);
     size_t body_max = tc__daemon_body_max(c);
     allow_files(c);
     d->pool = tc_pool_create((size_t)c->limits_memory, body_max + SLACK_BYTES);
@@ -236,6 +250,26 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for requests; lower limits.memory");
     }
     return TC_OK;
+}
+
+/* The replay is over. */
+static void on_ready(void *context)
+{
+    struct tc_daemon *d = context;
+    struct tc_catch_up_progress done;
+    tc_catch_up_progress(d->catch_up, &done);
+    if (done.batches > 0) {
+        tc_log_fields(TC_LOG_INFO, "replayed what was stored lately",
+                      TC_LOG_NUMBER("batches", (int64_t)done.batches),
+                      TC_LOG_NUMBER("ms", (tc_mono_ns() - d->replay_begin_ns) / 1000000));
+    }
+    if (d->stopping) {
+        return;
+    }
+    d->ready = true;
+    tc_gauge(TC_COUNT_READY, 1);
+    tc_grpc_health_set(true);
+    tc_log(TC_LOG_INFO, "ready", NULL, 0);
 }
 
 static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
@@ -256,21 +290,29 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
     TC_TRY(tc_outbox_open(&outbox, restore, d, &d->outbox, err));
     tc_detection_connect(d->detection, d->outbox);
     TC_TRY(tc_outbox_start(d->outbox, err));
-    int64_t begin_ns = tc_mono_ns();
-    TC_TRY(tc_detection_replay(d->detection, d->evidence_dir, tc_wall_ns(),
-                               d->config.detection_replay_window, d->config.detection_replay_bytes,
-                               &d->replayed, err));
-    if (d->replayed > 0) {
-        tc_log_fields(TC_LOG_INFO, "replayed what was stored lately",
-                      TC_LOG_NUMBER("batches", (int64_t)d->replayed),
-                      TC_LOG_NUMBER("ms", (tc_mono_ns() - begin_ns) / 1000000));
-    }
-    return TC_OK;
+    struct tc_catch_up_config config = {
+        .base = tc_net_base(d->net),
+        .detection = d->detection,
+        .reader = {.data_dir = d->options.data_dir,
+                   .evidence_dir = d->evidence_dir,
+                   .otlp = tc__daemon_otlp_limits(&d->config),
+                   .body_max = tc__daemon_body_max(&d->config)},
+        .started_ns = d->started_ns,
+        .window_ns = d->config.detection_replay_window,
+        .bytes_max = d->config.detection_replay_bytes,
+        .fed = on_fed,
+        .ready = on_ready,
+        .context = d,
+    };
+    return tc_catch_up_create(&config, tc_store_next_number(d->store) - 1, &d->catch_up, err);
 }
 
 static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
 {
+    struct tc_otlp_limits limits = tc__daemon_otlp_limits(&d->config);
     TC_TRY(tc_committer_create(d->store, tc_net_base(d->net), &d->committer, err));
+    TC_TRY(tc_body_checker_create(tc_net_base(d->net), &limits, tc__daemon_body_max(&d->config),
+                                  &d->checker, err));
     if (d->config.warehouse_enabled && d->config.warehouse_slices) {
         d->handoff = tc_handoff_create(tc_store_next_number(d->store));
         if (d->handoff == NULL) {
@@ -283,9 +325,11 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .pool = d->pool,
         .inflater = d->inflater,
         .reader = d->reader,
+        .checker = d->checker,
         .committer = d->committer,
         .store = d->store,
         .detection = d->detection,
+        .catch_up = d->catch_up,
         .handoff = d->handoff,
         .fed = on_fed,
         .context = d,
@@ -298,6 +342,8 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .detection = d->detection,
         .upload = d->upload,
         .ready = &d->ready,
+        .stopping = &d->stopping,
+        .catch_up = d->catch_up,
         .refresh = tc__daemon_refresh,
         .describe = tc__daemon_describe,
         .context = d,
@@ -368,16 +414,14 @@ static tc_status listen_all(struct tc_daemon *d, struct tc_error *err)
                      c->api_tls_cert, c->api_tls_key, d->api_pool, d->api_address, err);
 }
 
-static void say_ready(struct tc_daemon *d)
+/* Requests are stored and answered from here on; what is stored is read again meanwhile. */
+static void say_listening(struct tc_daemon *d)
 {
     bool stored = strcmp(d->config.ingest_ack, "stored") == 0;
-    d->ready = true;
     tc_gauge(TC_COUNT_BUILD_INFO, 1);
-    tc_gauge(TC_COUNT_READY, 1);
     tc_gauge(TC_COUNT_ACK_STORED, stored);
     tc_gauge(TC_COUNT_CONFIG_TIME, d->started_ns / TC_SECOND);
-    tc_grpc_health_set(true);
-    tc_log_fields(TC_LOG_INFO, "ready", TC_LOG_CSTR("http", d->http_address),
+    tc_log_fields(TC_LOG_INFO, "listening", TC_LOG_CSTR("http", d->http_address),
                   TC_LOG_CSTR("grpc", d->grpc_address), TC_LOG_CSTR("api", d->api_address),
                   TC_LOG_CSTR("data_dir", d->options.data_dir),
                   TC_LOG_CSTR("ack", d->config.ingest_ack));
@@ -422,8 +466,9 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
 
 tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err)
 {
-    say_ready(d);
-    arm(d);
+    say_listening(d);
+    d->replay_begin_ns = tc_mono_ns();
+    tc_catch_up_start(d->catch_up);
     int rc = event_base_dispatch(tc_net_base(d->net));
     if (rc < 0) {
         return tc_fail(err, TC_E_IO, 0, "the event loop failed");
@@ -439,10 +484,12 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     if (d == NULL) {
         return true;
     }
+    tc_body_checker_destroy(d->checker);
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {
         (void)!tc_detection_drain(d->detection, tc_wall_ns());
     }
+    tc_catch_up_destroy(d->catch_up);
     bool ended = tc__daemon_warehouse_stop(d);
     tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);
     for (size_t i = 0; i < TC__SIGNALS; i++) {

@@ -40,12 +40,14 @@ struct tc_daemon {
     struct tc_otlp_reader *reader;
     struct tc_store *store;
     struct tc_detection *detection;
+    struct tc_catch_up *catch_up;
     struct tc_outbox *outbox;
     struct tc_run_book *runs;
     struct tc_warehouse_hub *hub; /* NULL, as the next three: warehouse.enabled is false */
     struct tc_handoff *handoff;   /* NULL: no slices either */
     struct tc_warehouse_feed *feed;
     struct tc_warehouse_service *warehouse;
+    struct tc_body_checker *checker;
     struct tc_committer *committer;
     struct tc_ingest *ingest;
     struct tc_upload *upload;
@@ -55,12 +57,12 @@ struct tc_daemon {
     struct event *stop_timer;   /* while draining */
     int64_t armed_ns;           /* when detect_timer is set to, our clock; INT64_MAX: not set */
     int64_t started_ns;
-    int64_t stop_by_ns; /* monotonic */
-    uint64_t replayed;
+    int64_t stop_by_ns;      /* monotonic */
+    int64_t replay_begin_ns; /* monotonic */
     char http_address[TC__ADDRESS_MAX];
     char grpc_address[TC__ADDRESS_MAX];
     char api_address[TC__ADDRESS_MAX];
-    bool ready;
+    bool ready; /* the replay is over, and it is not stopping */
     bool stopping;
 };
 
@@ -78,6 +80,8 @@ void tc__daemon_reload(struct tc_daemon *d);
 /* What the configuration says, as the parts take it. */
 struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c);
 struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c);
+/* The same for the loop's own reader: what is over them is checked by a thread. */
+struct tc_otlp_limits tc__daemon_level_limits(const struct tc_config *c);
 /* The largest body of OTLP, after decompression. */
 size_t tc__daemon_body_max(const struct tc_config *c);
 struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d);

@@ -30,11 +30,20 @@ struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c)
 struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c)
 {
     return (struct tc_otlp_limits){
+        .objects_max = (size_t)c->limits_objects,
         .depth_max = (size_t)c->limits_depth,
         .attributes_max = (size_t)c->limits_attributes,
         .key_bytes_max = (size_t)c->limits_key_bytes,
         .value_bytes_max = (size_t)c->limits_value_bytes,
     };
+}
+
+struct tc_otlp_limits tc__daemon_level_limits(const struct tc_config *c)
+{
+    struct tc_otlp_limits limits = tc__daemon_otlp_limits(c);
+    limits.objects_max =
+        limits.objects_max < TC_LEVEL_OBJECTS ? limits.objects_max : TC_LEVEL_OBJECTS;
+    return limits;
 }
 
 size_t tc__daemon_body_max(const struct tc_config *c)
@@ -104,7 +113,9 @@ void tc__daemon_reload(struct tc_daemon *d)
         tc_log_fields(TC_LOG_ERROR, "certificates were not reloaded; the old ones stay in use",
                       TC_LOG_CSTR("error", err.message));
     }
-    tc_otlp_reader_limit(d->reader, &otlp_limits);
+    struct tc_otlp_limits level_limits = tc__daemon_level_limits(&d->config);
+    tc_otlp_reader_limit(d->reader, &level_limits);
+    tc_body_checker_limit(d->checker, &otlp_limits);
     tc_detection_configure(d->detection, &d->config);
     tc_outbox_configure(d->outbox, &outbox);
     tc_gauge(TC_COUNT_CONFIG_TIME, tc_wall_ns() / TC_SECOND);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "detect/detector.h"
+#include "observe/loop.h"
 #include "observe/metrics.h"
 #include "server/daemon_priv.h"
 
@@ -26,6 +27,7 @@ static void refresh_live(const struct tc_detection *detection, struct tc_live *l
     tc_counter_set(TC_COUNT_EVENTS_FED, c.events);
     tc_counter_set(TC_COUNT_EVENTS_LATE, c.late);
     tc_counter_set(TC_COUNT_EVENTS_TOO_LATE, c.too_late);
+    tc_counter_set(TC_COUNT_EVENTS_UNJUDGED, c.unjudged);
     tc_counter_set(TC_COUNT_EVENTS_AHEAD, c.ahead);
     tc_counter_set(TC_COUNT_EVENTS_UNDATED, c.undated + tc_detection_undated(detection));
     tc_counter_set(TC_COUNT_EVENTS_MISDATED, c.misdated);
@@ -186,13 +188,26 @@ static void put_results(struct tc_json_out *j)
     tc_json_end_object(j);
 }
 
+static void put_loop(const struct tc_daemon *d, struct tc_json_out *j)
+{
+    struct tc_catch_up_progress progress;
+    struct tc_loop_longest longest = tc_loop_longest();
+    tc_catch_up_progress(d->catch_up, &progress);
+    tc_api_put_replay(d->catch_up, j);
+    tc_json_put_u64(j, "batches_behind", progress.behind);
+    tc_json_put_object(j, "loop");
+    tc_json_put_f64(j, "longest_stall_seconds", (double)longest.wall_ns / (double)TC_SECOND);
+    tc_json_put_f64(j, "longest_stall_cpu_seconds", (double)longest.cpu_ns / (double)TC_SECOND);
+    tc_json_end_object(j);
+}
+
 void tc__daemon_describe(void *context, struct tc_json_out *j)
 {
     const struct tc_daemon *d = context;
     struct tc_live_counts live;
     tc_live_counts(tc_detection_live(d->detection), &live);
     tc_json_put_cstr(j, "version", TC_VERSION);
-    tc_json_put_cstr(j, "state", d->ready ? "ready" : "stopping");
+    tc_json_put_cstr(j, "state", tc_api_state(d->ready, d->stopping));
     tc_json_put_time(j, "started", d->started_ns);
     tc_json_put_i64(j, "uptime_seconds", tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
     tc_json_put_cstr(j, "data_dir", d->options.data_dir);
@@ -201,6 +216,9 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     tc_json_put_u64(j, "connections", tc_net_connections(d->net));
     put_traffic(j);
     put_results(j);
+    tc_recheck_describe(tc_detection_recheck(d->detection), j);
+    put_loop(d, j);
+    tc_detector_memory_describe(tc_detection_memory(d->detection), j);
     if (live.engine_ns != TC_TIME_NONE) {
         tc_json_put_time(j, "engine_time", live.engine_ns);
     }

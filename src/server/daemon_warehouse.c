@@ -2,7 +2,9 @@
 /* The daemon's warehouse: its socket, and the thread that writes to it. */
 #include "base/clock.h"
 #include "base/time.h"
+#include "observe/log.h"
 #include "server/daemon_priv.h"
+#include "server/warehouse/slicing.h"
 
 /* For commands to end, also where the time to stop is used up: they are interrupted, and soon go.
  */
@@ -15,22 +17,12 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
 {
     const struct tc_config *c = &d->config;
     struct tc_warehouse_feed_parts feed = {
+        .data_dir = d->options.data_dir,
         .hub = d->hub,
         .outbox = d->outbox,
         .runs = d->runs,
         .wants_slices = c->warehouse_slices,
-        .slicer =
-            {
-                .evidence_dir = d->evidence_dir,
-                .window_ns = c->warehouse_slice_window,
-                .lateness_ns = c->warehouse_slice_lateness,
-                .catch_up_ns = c->warehouse_catch_up,
-                .series_max = (size_t)c->warehouse_slice_series,
-                .memory_bytes = (size_t)c->warehouse_slice_memory,
-                .otlp = tc__daemon_otlp_limits(c),
-                .body_max = tc__daemon_body_max(c),
-                .handoff = d->handoff,
-            },
+        .slicer = tc_warehouse_slicing_of(c, d->evidence_dir),
         .wake_bytes = (size_t)c->limits_memory / WAKE_PART,
     };
     struct tc_warehouse_service_config service = {
@@ -39,6 +31,12 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
         .query_ns = c->warehouse_query_timeout,
         .query_rows = (uint64_t)c->warehouse_query_rows,
     };
+    feed.slicer.handoff = d->handoff;
+    if (c->warehouse_slices &&
+        tc_warehouse_slicing_note(d->options.data_dir, &feed.slicer, err) != TC_OK) {
+        tc_log_fields(TC_LOG_WARN, "how metrics are sliced is not in the ledger",
+                      TC_LOG_CSTR("error", err->message));
+    }
     TC_TRY(tc_warehouse_feed_start(&feed, &d->feed, err));
     return tc_warehouse_service_start(&service, d->hub, &d->warehouse, err);
 }

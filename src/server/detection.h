@@ -14,8 +14,12 @@
 #include "live/live.h"
 #include "outbox/outbox.h"
 #include "server/cited.h"
+#include "server/detector_memory.h"
+#include "server/follow/batch_reader.h"
+#include "server/recheck/recheck.h"
 #include "server/run_book.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tc_detection;
@@ -37,11 +41,25 @@ struct tc_live *tc_detection_live(struct tc_detection *d);
 void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox);
 
 /*
- * Decodes a batch and feeds its events. What cannot be read of it is counted; only failures of ours
- * are returned. Borrows batch and tape, which is that of its body; NULL: the body is parsed.
+ * Makes the events of a request and feeds them. What cannot be read of it is counted. Borrows batch
+ * and tape, which is that of its body; NULL: the body is parsed.
  */
-TC_CHECKED tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
-                                       const struct tc_otlp_tape *tape);
+void tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
+                       const struct tc_otlp_tape *tape);
+
+/*
+ * The same in turns, for what a thread has read: a batch begins, its events follow, and a file
+ * ends. Each, as tc_detection_advance and tc_detection_end_replay, may be TC_E_AGAIN once the
+ * budget is spent: call it again, with the same arguments, in the next turn.
+ */
+TC_CHECKED tc_status tc_detection_begin_batch(struct tc_detection *d, const struct tc_chunk *first);
+TC_CHECKED tc_status tc_detection_feed(struct tc_detection *d, const struct tc_event *ev,
+                                       int64_t arrival_ns, bool past);
+TC_CHECKED tc_status tc_detection_end_file(struct tc_detection *d, int64_t arrival_ns);
+/* Time that detection may take from now on until it says TC_E_AGAIN; 0: as much as it needs. */
+void tc_detection_budget(struct tc_detection *d, int64_t ns);
+bool tc_detection_is_spent(const struct tc_detection *d);
+
 /* Our clock shows now_ns. */
 TC_CHECKED tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns);
 
@@ -51,12 +69,16 @@ uint64_t tc_detection_undated(const struct tc_detection *d);
 TC_CHECKED tc_status tc_detection_drain(struct tc_detection *d, int64_t now_ns);
 /* New times of the configuration (SIGHUP). */
 void tc_detection_configure(struct tc_detection *d, const struct tc_config *config);
+/* What becomes of late events: for status. */
+struct tc_recheck *tc_detection_recheck(struct tc_detection *d);
+/* Detectors whose memory is full. */
+const struct tc_detector_memory *tc_detection_memory(const struct tc_detection *d);
 /* Where the bytes of batches are found when a verdict cites them. */
 struct tc_cited *tc_detection_cited(struct tc_detection *d);
 
-/* Feeds what was stored lately, silently, then tells what is new: at start. */
-TC_CHECKED tc_status tc_detection_replay(struct tc_detection *d, const char *evidence_dir,
-                                         int64_t now_ns, int64_t window_ns, uint64_t bytes_max,
-                                         uint64_t *out_batches, struct tc_error *err);
+/* From here on what is fed was stored before the start: nothing is told ... */
+void tc_detection_begin_replay(struct tc_detection *d);
+/* ... until it has all been fed, at now_ns on our clock: then what is new is told. */
+TC_CHECKED tc_status tc_detection_end_replay(struct tc_detection *d, int64_t now_ns);
 
 #endif

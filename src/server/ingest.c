@@ -7,6 +7,7 @@
 #include "server/answer.h"
 #include "server/front.h"
 #include "server/otlp_answer.h"
+#include "server/sender.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,9 @@ struct ingest_job {
     struct ingest_job *next; /* of the free ones */
     struct tc_ingest *in;
     struct tc_request *request; /* NULL once answered */
+    bool is_left;               /* detection reads it from the store */
+    bool is_long;               /* the thread checked it: there is no tape */
+    struct tc_body_check check;
     struct tc_buffer *body;
     enum tc_otlp_signal signal;
     enum tc_otlp_form form;
@@ -33,6 +37,7 @@ struct ingest_job {
     struct tc_buffer *tape_memory;
     struct ingest_job *next_tape;
     struct ingest_job **at_tape; /* what points to this job in that list */
+    char sender[TC_SENDER_MAX];
 };
 
 struct tc_ingest {
@@ -163,7 +168,7 @@ static struct ingest_job *take_job(struct tc_ingest *in)
 static void keep_tape(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
-    if (j->signal == TC_OTLP_TRACES) {
+    if (j->signal == TC_OTLP_TRACES || j->is_long) {
         return;
     }
     j->tape_memory = tc_pool_take_spare(in->parts.pool, tc_otlp_tape_bytes(&j->tape));
@@ -249,24 +254,25 @@ static bool is_stored_first(const struct tc_ingest *in)
     return strcmp(in->parts.config->ingest_ack, "stored") == 0;
 }
 
-void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch,
-                      const struct tc_otlp_tape *tape)
-{
-    tc_status status = tc_detection_take(p->detection, batch, tape);
-    if (status != TC_OK) {
-        tc_count(TC_COUNT_DETECTION_FAILED, 1);
-        tc_log_fields(TC_LOG_ERROR, "detection failed",
-                      TC_LOG_CSTR("error", tc_status_text(status)));
-    }
-}
-
-/* Tape: NULL when the job could not keep its own. */
-static void detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
+/* Detection reads it, at once or when it gets there. Tape: NULL when the job could not keep its
+ * own. False: when it gets there, once it is durable. */
+static bool detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
-    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, tape == NULL && j->signal != TC_OTLP_TRACES);
-    tc_ingest_detect(p, &j->commit.batch, tape);
+    const struct tc_batch *batch = &j->commit.batch;
+    bool is_read = j->signal != TC_OTLP_TRACES;
+    bool is_level = tc_catch_up_is_level(p->catch_up, is_read ? batch->body.len : 0,
+                                         is_read ? j->tape.counts.records : 0) &&
+                    !(is_read && j->is_long);
+    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read && (tape == NULL || !is_level));
+    if (!is_level) {
+        tc_catch_up_later(p->catch_up);
+        return false;
+    }
+    tc_detection_take(p->detection, batch, tape);
+    tc_catch_up_took(p->catch_up, batch);
     p->fed(p->context);
+    return true;
 }
 
 /* The batch is durable, or could not be made so. */
@@ -278,17 +284,25 @@ static void settled(struct tc_commit_job *commit, tc_status status)
         tc_cited_forget(tc_detection_cited(j->in->parts.detection), &j->cited);
         tc_count(TC_COUNT_EVIDENCE_LOST, status != TC_OK);
     } else if (status == TC_OK) {
-        detect(j, j->tape_memory == NULL ? NULL : &j->tape);
+        j->is_left = !detect(j, j->tape_memory == NULL ? NULL : &j->tape);
         accept(j);
     } else {
         bool full = tc_committer_is_full(j->in->parts.committer);
         refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the evidence could not be stored");
     }
+    if (j->is_left) {
+        tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, status == TC_OK, NULL);
+    }
     if (status == TC_OK && is_sliced(j)) {
         hand_over(j);
     }
     give_job(j);
+}
+
+static struct tc_slice body_of(const struct ingest_job *j)
+{
+    return j->body == NULL ? TC_EMPTY : tc_slice_make((const char *)j->body->data, j->body->len);
 }
 
 static enum tc_batch_kind kind_of(enum tc_otlp_signal signal, enum tc_otlp_form form)
@@ -321,12 +335,14 @@ static void count_records(const struct ingest_job *j, size_t received, size_t de
 static void store(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
+    struct tc_buf sender = tc_buf_make(j->sender, sizeof j->sender);
+    tc_sender_put(&sender, tc_auth_token_name(in->parts.auth, j->request), &j->request->peer);
     j->commit.settled = settled;
     j->commit.batch = (struct tc_batch){
         .arrival_ns = j->request->arrival_ns,
         .kind = kind_of(j->signal, j->form),
-        .body =
-            j->body == NULL ? TC_EMPTY : tc_slice_make((const char *)j->body->data, j->body->len),
+        .name = tc_buf_slice(&sender),
+        .body = body_of(j),
     };
     /* A store that falls behind makes senders wait for it before it makes them come again. */
     bool behind =
@@ -342,7 +358,7 @@ static void store(struct ingest_job *j)
     j->cited.number = j->commit.batch.number;
     j->cited.body = j->commit.batch.body;
     tc_cited_remember(tc_detection_cited(in->parts.detection), &j->cited);
-    detect(j, &j->tape);
+    j->is_left = !detect(j, &j->tape);
     if (is_sliced(j) && tc_handoff_is_open(in->parts.handoff)) {
         keep_tape(j);
     }
@@ -356,10 +372,10 @@ static tc_status uncover(struct ingest_job *j, enum tc_encoding encoding, struct
     if (encoding == TC_ENCODING_NONE || j->body == NULL) {
         return TC_OK;
     }
+    size_t most = (size_t)p->config->limits_body_decompressed;
+    most = most < TC_LEVEL_BODY_BYTES ? most : TC_LEVEL_BODY_BYTES;
     struct tc_buffer *content = NULL;
-    struct tc_slice bytes = tc_slice_make((const char *)j->body->data, j->body->len);
-    TC_TRY(tc_inflate(p->inflater, encoding, bytes, p->pool,
-                      (size_t)p->config->limits_body_decompressed, &content, err));
+    TC_TRY(tc_inflate(p->inflater, encoding, body_of(j), p->pool, most, &content, err));
     tc_buffer_give(j->body);
     j->body = content;
     return TC_OK;
@@ -372,7 +388,9 @@ static void refuse_body(struct ingest_job *j, tc_status status, bool compressed,
     if (status == TC_E_NOMEM) {
         tc_count(TC_COUNT_REJECTED_BUSY_MEMORY, 1);
         refuse(j->request, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "too many requests are in memory");
-    } else if (status == TC_E_LIMIT) {
+    } else if (status == TC_E_IO) {
+        refuse(j->request, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "the daemon ends");
+    } else if (status == TC_E_LIMIT && compressed) {
         tc_count(TC_COUNT_REJECTED_TOO_LARGE_DECOMPRESSED, 1);
         refuse(j->request, TC_ANSWER_TOO_LARGE, 0, err->message);
     } else {
@@ -382,21 +400,76 @@ static void refuse_body(struct ingest_job *j, tc_status status, bool compressed,
     give_job(j);
 }
 
+/* What the thread inflated becomes the body. */
+static tc_status take_content(struct ingest_job *j)
+{
+    const struct tc_body_check *c = &j->check;
+    if (!c->is_inflated) {
+        return TC_OK;
+    }
+    struct tc_buffer *content = tc_pool_take(j->in->parts.pool, c->content.len);
+    if (content == NULL) {
+        return TC_E_NOMEM;
+    }
+    memcpy(content->data, c->content.ptr, c->content.len);
+    content->len = c->content.len;
+    tc_buffer_give(j->body);
+    j->body = content;
+    return TC_OK;
+}
+
+/* The thread has checked a long body. */
+static void checked(struct tc_body_check *check, tc_status status)
+{
+    struct ingest_job *j =
+        (struct ingest_job *)(void *)((char *)check - offsetof(struct ingest_job, check));
+    size_t received = check->bytes.len;
+    status = status == TC_OK ? take_content(j) : status;
+    if (status != TC_OK) {
+        refuse_body(j, status, check->was_inflating, &check->err);
+        return;
+    }
+    j->tape.counts = check->counts;
+    count_records(j, received, check->content.len);
+    store(j);
+}
+
+/* A long body is checked by a thread. It has no tape: who reads it parses it again. */
+static void work_later(struct ingest_job *j, enum tc_encoding encoding)
+{
+    j->is_long = true;
+    j->check = (struct tc_body_check){.bytes = body_of(j),
+                                      .encoding = encoding,
+                                      .signal = j->signal,
+                                      .form = j->form,
+                                      .done = checked};
+    tc_body_checker_put(j->in->parts.checker, &j->check);
+}
+
 static void work(struct ingest_job *j, enum tc_encoding encoding)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     struct tc_error err = {0};
-    size_t received = j->body == NULL ? 0 : j->body->len;
+    size_t received = body_of(j).len;
+    if (received > TC_LEVEL_BODY_BYTES) {
+        work_later(j, encoding);
+        return;
+    }
     tc_status status = uncover(j, encoding, &err);
+    if (status == TC_E_LIMIT && p->config->limits_body_decompressed > TC_LEVEL_BODY_BYTES) {
+        work_later(j, encoding);
+        return;
+    }
     if (status != TC_OK) {
         refuse_body(j, status, true, &err);
         return;
     }
-    struct tc_slice body = TC_EMPTY;
-    if (j->body != NULL) {
-        body = tc_slice_make((const char *)j->body->data, j->body->len);
-    }
+    struct tc_slice body = body_of(j);
     status = tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
+    if (status == TC_E_LIMIT) { /* of this reader, which is the loop's */
+        work_later(j, TC_ENCODING_NONE);
+        return;
+    }
     if (status != TC_OK) {
         refuse_body(j, status, false, &err);
         return;

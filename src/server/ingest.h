@@ -16,6 +16,8 @@
 #include "server/auth.h"
 #include "server/committer.h"
 #include "server/detection.h"
+#include "server/follow/body_check.h"
+#include "server/follow/catch_up.h"
 #include "server/warehouse/handoff.h"
 
 #include <stddef.h>
@@ -28,10 +30,12 @@ struct tc_ingest_parts {
     struct tc_auth *auth;
     struct tc_pool *pool;
     struct tc_inflater *inflater;
-    struct tc_otlp_reader *reader;
+    struct tc_otlp_reader *reader;   /* for bodies that are not long */
+    struct tc_body_checker *checker; /* for the others */
     struct tc_committer *committer;
     struct tc_store *store; /* to cite */
     struct tc_detection *detection;
+    struct tc_catch_up *catch_up;
     struct tc_handoff *handoff; /* NULL: no slices are made */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
@@ -45,11 +49,6 @@ void tc_ingest_destroy(struct tc_ingest *in);
 
 /* What the OTLP listeners serve, whatever their protocol; the ingest's own. */
 const struct tc_service *tc_ingest_service(struct tc_ingest *in);
-
-/* Detection reads what was stored, an upload too; tape: see tc_detection_take. Its failure is told
- * and counted: what was stored stays stored. */
-void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch,
-                      const struct tc_otlp_tape *tape);
 
 /* Requests that wait to be stored. */
 size_t tc_ingest_in_flight(const struct tc_ingest *in);

@@ -2,7 +2,6 @@
 #include "server/upload.h"
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/format.h"
 #include "base/json/out.h"
 #include "base/os/spool.h"
@@ -11,7 +10,7 @@
 #include "server/answer.h"
 #include "server/auth.h"
 #include "server/front.h"
-#include "server/upload_file.h"
+#include "stored/upload_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,19 +61,18 @@ static void give_job(struct upload_job *j)
     free(j);
 }
 
-/* The digest is made here, not by the thread that stores, since uploads are few and large. */
 static void accept(struct upload_job *j)
 {
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_json_out out = tc_json_out_make(&b);
-    struct tc_digest digest;
     tc_json_add_object(&out);
     tc_json_put_u64(&out, "batch", j->commit.batch.number);
-    if (tc_digest_sha256(j->commit.batch.body, &digest) == TC_OK) {
-        tc_json_put_digest(&out, "digest", &digest);
+    if (j->commit.has_digest) {
         struct tc_error ignored;
-        (void)!tc_store_cite(j->u->parts.store, j->commit.batch.number, &digest, &ignored);
+        tc_json_put_digest(&out, "digest", &j->commit.digest);
+        (void)!tc_store_cite(j->u->parts.store, j->commit.batch.number, &j->commit.digest,
+                             &ignored);
     }
     tc_json_put_u64(&out, "bytes", j->commit.batch.body.len);
     tc_json_put_cstr(&out, "format", j->format);
@@ -88,12 +86,13 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     const struct tc_ingest_parts *p = &j->u->parts;
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
-        tc_ingest_detect(p, &j->commit.batch, NULL);
         if (p->handoff != NULL) {
             tc_handoff_skip(p->handoff, j->commit.batch.number);
         }
         accept(j);
-        p->fed(p->context);
+        tc_catch_up_later(p->catch_up);
+        tc_catch_up_settled(p->catch_up, &j->commit.batch, true, j->spool);
+        j->spool = NULL;
     } else {
         bool full = tc_committer_is_full(p->committer);
         refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
@@ -121,6 +120,9 @@ static tc_status read_query(struct tc_slice query, struct tc_buf *out, struct tc
             tc_buf_str(out, value);
             continue;
         }
+        if (tc_slice_eq(key, TC_LIT("sender"))) {
+            return tc_fail(err, TC_E_USAGE, 0, "sender is for the daemon to say");
+        }
         (void)tc_format(&hints, "\n{}={}", key, value);
     }
     tc_buf_str(out, tc_buf_slice(&hints));
@@ -135,6 +137,10 @@ static tc_status prepare(struct upload_job *j, struct tc_error *err)
 {
     struct tc_buf name = tc_buf_make(j->name, sizeof j->name);
     TC_TRY(read_query(j->request->query, &name, err));
+    tc_sender_put(&name, tc_auth_token_name(j->u->parts.auth, j->request), &j->request->peer);
+    if (name.overflowed) {
+        return tc_fail(err, TC_E_USAGE, 0, "the parameters are too long");
+    }
     struct tc_slice body;
     TC_TRY(tc_spool_map(j->spool, &body, err));
     if (body.len == 0) {
@@ -228,6 +234,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     r->spool = NULL;
     j->commit.settled = settled;
     j->commit.is_awaited = true;
+    j->commit.wants_digest = true;
     tc_status status = prepare(j, &err);
     if (status == TC_OK) {
         tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);

@@ -348,8 +348,9 @@ void tc_incident_table_arrange(struct tc_incident_table *k)
     sort(k, by_story);
 }
 
-/* Resolved before open, then by when it was last seen, then as they are told. */
-static int by_age(const void *a, const void *b)
+/* Resolved before open, the weaker before the more severe, then by when it was last seen, then as
+ * they are told. */
+static int by_worth(const void *a, const void *b)
 {
     const struct tc_incident_entry *x = a;
     const struct tc_incident_entry *y = b;
@@ -357,6 +358,9 @@ static int by_age(const void *a, const void *b)
     bool y_open = y->verdict.status != TC_VERDICT_RESOLVED;
     if (x_open != y_open) {
         return x_open ? 1 : -1;
+    }
+    if (x->finding.severity != y->finding.severity) {
+        return x->finding.severity < y->finding.severity ? -1 : 1;
     }
     if (x->finding.last_ns != y->finding.last_ns) {
         return x->finding.last_ns < y->finding.last_ns ? -1 : 1;
@@ -371,7 +375,7 @@ void tc_incident_table_forget(struct tc_incident_table *k, size_t count)
         return;
     }
     tc_incident_table_unlink(k); /* links point into verdicts that go */
-    sort(k, by_age);
+    sort(k, by_worth);
     for (size_t i = 0; i < count; i++) {
         free(k->items[i].block);
     }

@@ -58,7 +58,8 @@ void tc_incident_table_fini(struct tc_incident_table *k);
 size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice incident_id);
 
 /*
- * Forgets `count` verdicts, those seen last longest ago: resolved ones first. Links are to be made
+ * Forgets `count` verdicts: resolved ones first, then the least severe, of each those seen last
+ * longest ago. Links are to be made
  * anew before anyone looks at them.
  */
 void tc_incident_table_forget(struct tc_incident_table *k, size_t count);

@@ -13,6 +13,8 @@
 #define CANDIDATES_MAX 64
 /* What is so near is one moment, on clocks of one node. */
 #define AT_ONCE_NS (5 * TC_SECOND)
+/* How long after the last fault of a switch the GPUs behind it may tell of it. */
+#define BEHIND_SWITCH_NS (60 * TC_SECOND)
 /* Causes of causes that are followed. */
 #define STEPS_MAX 4096
 
@@ -133,6 +135,11 @@ static int64_t effect_time(const struct tc_incident_entry *v, const struct tc__r
             time_ns = e->time_ns;
         }
     }
+    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
+        const struct tc_evidence *e = &v->finding.evidence[i];
+        time_ns =
+            tc_slice_eq(e->kind, TC_LIT("xid")) && e->time_ns > time_ns ? e->time_ns : time_ns;
+    }
     return time_ns;
 }
 
@@ -211,6 +218,24 @@ static bool is_port_at_once(const struct linker *l, const struct tc__rule *rule,
            is_nobodys(l->lookup, &l->as_cause[cause]);
 }
 
+/* The GPUs behind a switch tell of its fault, at that time. */
+static bool is_behind_switch(const struct tc_incident_entry *cause,
+                             const struct tc_incident_entry *effect)
+{
+    int64_t first_ns = effect->verdict.first_ns;
+    return tc__is_of_switch(&cause->finding, &effect->finding) &&
+           first_ns >= cause->verdict.first_ns - AT_ONCE_NS &&
+           first_ns <= cause->finding.last_ns + BEHIND_SWITCH_NS;
+}
+
+/* Same node is not enough for some rules. */
+static bool is_told_apart(const struct linker *l, const struct tc__rule *rule, uint32_t cause,
+                          const struct tc_incident_entry *effect)
+{
+    return ((rule->by & BY_PORT_AT_ONCE) != 0 && !is_port_at_once(l, rule, cause, effect)) ||
+           ((rule->by & BY_SWITCH) != 0 && !is_behind_switch(&l->kept->items[cause], effect));
+}
+
 /* An eviction whose pressure was seen on the node needs no GPU of some other pod to explain it. */
 static bool explained(enum tc__class by, const struct tc_incident_entry *effect)
 {
@@ -228,8 +253,7 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
     l->lookup->steps++;
     if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
         contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e) ||
-        (by == TC__CLASS_NODE && (rule->by & BY_PORT_AT_ONCE) != 0 &&
-         !is_port_at_once(l, rule, cause, e))) {
+        (by == TC__CLASS_NODE && is_told_apart(l, rule, cause, e))) {
         return;
     }
     struct candidate new = {cause, by, *token, rule};

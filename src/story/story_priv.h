@@ -57,6 +57,8 @@ bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool 
 /* With BY_NODE: the cause may be a port above the effect's GPU. It counts when nobody else names
  * its address, and only at the same moment. */
 #define BY_PORT_AT_ONCE (2u << TC__CLASS_COUNT)
+/* With BY_NODE: the cause is a switch, and the effect what the GPUs behind it say of its fault. */
+#define BY_SWITCH (4u << TC__CLASS_COUNT)
 
 struct tc__rule {
     struct tc_slice cause;
@@ -66,6 +68,9 @@ struct tc__rule {
     int64_t late_ns;
     unsigned by;
 };
+
+/* Whether the cause is a switch, and the effect an Xid of NVLink. */
+bool tc__is_of_switch(const struct tc_finding *cause, const struct tc_finding *effect);
 
 /* Links the verdicts of kept, which are sorted. Words and arrays lie in the arena. */
 TC_CHECKED tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup *lookup,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a verdict is. */
 #include "base/time.h"
+#include "event/xid.h"
 #include "story/story_priv.h"
 
 #include <string.h>
@@ -209,6 +210,12 @@ static bool is_switch(const struct tc_finding *f)
 {
     const struct tc_attr *type = attr_of(f, TC_ATTR_STRING, TC_LIT(".device_type"));
     return type != NULL && tc_slice_eq(type->string, TC_LIT("nvswitch"));
+}
+
+bool tc__is_of_switch(const struct tc_finding *cause, const struct tc_finding *effect)
+{
+    const struct tc_attr *code = attr_of(effect, TC_ATTR_INT, TC_LIT(".xid"));
+    return is_switch(cause) && code != NULL && tc_xid_is_nvlink(code->integer);
 }
 
 static void gather_scope(struct gather *g, const struct tc_finding *f, bool as_cause)

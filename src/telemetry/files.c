@@ -17,7 +17,6 @@
 
 /* Metrics of Kubernetes events: how often each was seen. */
 #define EVENTS_METRIC TC_LIT("kubernetes_events")
-#define WINDOW_DEFAULT (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)8 << 20)
 /* A sample has a line of its own in a text; elsewhere it has so many bytes at least. */
 #define SAMPLE_BYTES_MIN 8
@@ -277,7 +276,7 @@ static tc_status make_slicer(struct reading *r, enum tc_samples_form form, struc
     size_t samples = samples_max(r->in->bytes, form);
     size_t series = samples < SERIES_MAX ? samples : SERIES_MAX;
     struct tc_slices_config config = {
-        .window_ns = r->in->window_ns > 0 ? r->in->window_ns : WINDOW_DEFAULT,
+        .window_ns = r->in->window_ns > 0 ? r->in->window_ns : TC_SLICES_CONFIG_DEFAULT.window_ns,
         .series_max = series,
         .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST +
                         r->in->bytes.len * BYTE_COST,

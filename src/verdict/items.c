@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scope and attributes of a finding as items: "node gpu-07 · rank 5". */
 #include "base/time.h"
-#include "verdict/text_priv.h"
+#include "verdict/page_priv.h"
 
 /* How much of a long list a person is shown; --json has all of it. */
 #define LIST_SHOWN 16

@@ -2,7 +2,7 @@
 /* Several stories: how many there are, and a line about each. */
 #include "base/format.h"
 #include "base/time.h"
-#include "verdict/text_priv.h"
+#include "verdict/page_priv.h"
 
 #define DAY_NS (86400 * TC_SECOND)
 #define STAMP_MAX 48

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of evidence on the page: the command that prints each, and what it says. */
-#include "verdict/text_priv.h"
+#include "verdict/page_priv.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of one story. docs/internals/text.md says what is where on it. */
 #include "base/time.h"
+#include "verdict/page_priv.h"
 #include "verdict/render.h"
-#include "verdict/text_priv.h"
 
 /* How much of a trail is shown; --all shows all of it. */
 #define EVIDENCE_SHOWN 8

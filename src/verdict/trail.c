@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/limits.h"
 #include "base/time.h"
-#include "verdict/text_priv.h"
+#include "verdict/page_priv.h"
 
 #define STAMP_MAX 48
 #define DAY_NS (86400 * TC_SECOND)

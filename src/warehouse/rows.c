@@ -323,6 +323,16 @@ static bool cell_is_sound(const struct tc_rows *r, size_t column, size_t row)
     return c->cells[row].integer >= TIME_MIN_US && c->cells[row].integer <= TIME_MAX_US;
 }
 
+bool tc_rows_are_of(const struct tc_rows *r, enum tc_table table)
+{
+    const struct tc_table_info *info = tc_table_info(table);
+    bool same = r->column_count == info->column_count;
+    for (size_t i = 0; same && i < info->column_count; i++) {
+        same = r->columns[i].type == info->columns[i].type;
+    }
+    return same;
+}
+
 bool tc_rows_are_sound(const struct tc_rows *r, size_t *out_column, size_t *out_row)
 {
     bool ascii = is_ascii(r->text, r->text_len);

@@ -87,6 +87,8 @@ TC_CHECKED tc_status tc_rows_copy_row(struct tc_rows *r, const struct tc_rows *f
                                       size_t text_max);
 
 bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row);
+/* Whether the columns are of the types that the table's are. */
+bool tc_rows_are_of(const struct tc_rows *r, enum tc_table table);
 /* True when all texts are UTF-8 and all times between the years 1 and 9999: what engines take.
  * *out_column and *out_row say where it is not. */
 bool tc_rows_are_sound(const struct tc_rows *r, size_t *out_column, size_t *out_row);

@@ -46,6 +46,15 @@ bool tc_table_parse(struct tc_slice name, enum tc_table *out)
     return true;
 }
 
+void tc_table_select(struct tc_grow *sql, enum tc_table table)
+{
+    const struct tc_table_info *info = tc_table_info(table);
+    for (size_t i = 0; i < info->column_count; i++) {
+        tc_grow_format(sql, "{}\"{}\"", i == 0 ? "SELECT " : ", ", info->columns[i].name);
+    }
+    tc_grow_format(sql, " FROM {}", info->name);
+}
+
 const char *tc_column_type_name(enum tc_column_type type)
 {
     static const char *const NAMES[] = {[TC_COLUMN_TEXT] = "text",

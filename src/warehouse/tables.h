@@ -6,6 +6,7 @@
 #define TC_WAREHOUSE_TABLES_H
 
 #include "base/buf.h"
+#include "base/grow.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -70,6 +71,8 @@ struct tc_table_info {
 const struct tc_table_info *tc_table_info(enum tc_table table);
 /* False when no table has that name. */
 bool tc_table_parse(struct tc_slice name, enum tc_table *out);
+/* SELECT of all its columns, in their order; WHERE may follow. */
+void tc_table_select(struct tc_grow *sql, enum tc_table table);
 /* "text", "int" and so on. */
 const char *tc_column_type_name(enum tc_column_type type);
 

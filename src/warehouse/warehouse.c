@@ -106,20 +106,10 @@ void tc_warehouse_rollback(struct tc_warehouse *w)
     }
 }
 
-static bool rows_match(enum tc_table table, const struct tc_rows *rows)
-{
-    const struct tc_table_info *info = tc_table_info(table);
-    bool same = rows->column_count == info->column_count;
-    for (size_t i = 0; same && i < info->column_count; i++) {
-        same = rows->columns[i].type == info->columns[i].type;
-    }
-    return same;
-}
-
 tc_status tc_warehouse_append(struct tc_warehouse *w, enum tc_table table,
                               const struct tc_rows *rows, struct tc_error *err)
 {
-    TC_ASSERT(w->in_transaction && rows_match(table, rows) && rows->count <= TC_ROWS_MAX);
+    TC_ASSERT(w->in_transaction && tc_rows_are_of(rows, table) && rows->count <= TC_ROWS_MAX);
     size_t column = 0;
     size_t row = 0;
     if (rows->count == 0) {

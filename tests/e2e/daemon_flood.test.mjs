@@ -3,9 +3,9 @@
 // same, before and after a restart, nothing is opened twice, and the log says that memory is full.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { Daemon, workspace } from './support/daemon.mjs';
+import { Daemon, run, workspace } from './support/daemon.mjs';
 import { logs, xid48 } from './support/otlp.mjs';
-import { post, until } from './support/wire.mjs';
+import { get, post, until } from './support/wire.mjs';
 
 const NODES = 24000;
 const BATCH = 1000;
@@ -26,7 +26,13 @@ test('invented nodes hide no fault, and a restart opens nothing again', { timeou
   }
   await send(fault('real-1'));
   await until('the log says so', () => /memory of a detector is full.*hbm_ecc/.test(daemon.log()), WAIT_MS);
-  assert.ok((await daemon.metrics()).sum('tracecore_detector_dropped_total') > 0);
+  const metrics = await daemon.metrics();
+  assert.ok(metrics.sum('tracecore_detector_dropped_total') > 0);
+  assert.equal(metrics.sum('tracecore_detector_saturations_total', { pattern: 'hbm_ecc' }), 1);
+  const { saturated } = JSON.parse((await get(daemon.api, '/api/v1/status')).body);
+  assert.equal(saturated.find((one) => one.pattern === 'hbm_ecc')?.source, '127.0.0.1');
+  assert.match(run(['status', '--api', `http://${daemon.api}`]).text, /memory +of hbm_ecc is full since .*, most of it from 127\.0\.0\.1: \d+ records dropped/);
+  assert.equal(daemon.log().match(/memory of a detector is full.*hbm_ecc.*source=127\.0\.0\.1/g)?.length, 1);
   await daemon.stop();
   assert.equal(opened().filter(isOf('real-1')).length, 1, 'the fault amid the flood');
   assert.equal(opened().length, NODES + 1);

@@ -36,6 +36,8 @@ async function uploadExample() {
       assert.equal(await upload(file), 200, name);
     }
   }
+  // An upload is answered when it is stored; detection reads it then.
+  await until('detection to be level', async () => (await daemon.status()).batches_behind === 0);
   await until('the whole story', () => lines(ask('--json').text).length === 7);
 }
 

@@ -50,7 +50,7 @@ struct tc_pool *tc_conn_pool(const struct tc_conn *c)
 struct tc_peer tc_conn_peer(const struct tc_conn *c)
 {
     (void)c;
-    return (struct tc_peer){{0}};
+    return (struct tc_peer){.is_v6 = false};
 }
 
 tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes)

@@ -2,8 +2,7 @@
 #include "support/fr_probe.h"
 
 #include "base/assert.h"
-
-#include <stdlib.h>
+#include "base/os/block.h"
 
 #define PLENTY ((size_t)1 << 20)
 
@@ -18,25 +17,26 @@ static tc_status keep(void *context, const struct tc_event *ev)
     return TC_OK;
 }
 
-static void open_arena(struct tc_arena *a, const char *name, size_t size)
+static void open_arena(struct tc_arena *a, const char *name, size_t size, struct tc_block **block)
 {
-    void *block = malloc(size);
-    TC_ASSERT(block != NULL);
-    tc_arena_init(a, name, block, size);
+    *block = tc_block_new(size);
+    TC_ASSERT(*block != NULL);
+    tc_arena_init(a, name, (*block)->bytes, size);
 }
 
-static void close_arena(struct tc_arena *a)
+static void close_arena(struct tc_arena *a, struct tc_block *block)
 {
-    void *block = a->block;
     tc_arena_fini(a);
-    free(block);
+    tc_block_free(block);
 }
 
 void tc_fr_probe_run(struct tc_fr_probe *p, struct tc_slice bytes, const char *name)
 {
     tc_fr_probe_fini(p);
-    open_arena(&p->arena, "test arena", p->arena_bytes == 0 ? PLENTY : p->arena_bytes);
-    open_arena(&p->scratch, "test scratch", p->scratch_bytes == 0 ? PLENTY : p->scratch_bytes);
+    open_arena(&p->arena, "test arena", p->arena_bytes == 0 ? PLENTY : p->arena_bytes,
+               &p->arena_block);
+    open_arena(&p->scratch, "test scratch", p->scratch_bytes == 0 ? PLENTY : p->scratch_bytes,
+               &p->scratch_block);
     p->cursor = (struct tc_codec_cursor){0};
     p->err = (struct tc_error){0};
     p->count = 0;
@@ -56,8 +56,8 @@ void tc_fr_probe_run(struct tc_fr_probe *p, struct tc_slice bytes, const char *n
 void tc_fr_probe_fini(struct tc_fr_probe *p)
 {
     if (p->arena.block != NULL) {
-        close_arena(&p->arena);
-        close_arena(&p->scratch);
+        close_arena(&p->arena, p->arena_block);
+        close_arena(&p->scratch, p->scratch_block);
     }
 }
 

@@ -30,6 +30,8 @@ struct tc_fr_probe {
 
     struct tc_arena arena;
     struct tc_arena scratch;
+    struct tc_block *arena_block;
+    struct tc_block *scratch_block;
 };
 
 /*

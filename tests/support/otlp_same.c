@@ -8,6 +8,7 @@
 
 #include "support/otlp_same.h"
 
+#include "base/os/block.h"
 #include "codec/codec.h"
 #include "codec/otlp/wire.h"
 #include "support/event_own.h"
@@ -23,7 +24,7 @@ struct side {
     struct tc_event *events;
     size_t count;
     struct tc_arena arena;
-    char *block;
+    struct tc_block *block; /* the events, and behind them what they point at */
 };
 
 static tc_status on_event(void *context, const struct tc_event *ev)
@@ -38,32 +39,32 @@ static tc_status on_event(void *context, const struct tc_event *ev)
 
 static void begin(struct side *s)
 {
-    s->events = malloc(EVENTS_MAX * sizeof *s->events);
-    s->block = malloc(ARENA_BYTES);
-    assert_true(s->events != NULL && s->block != NULL);
+    s->block = tc_block_new(EVENTS_MAX * sizeof *s->events + ARENA_BYTES);
+    assert_non_null(s->block);
+    tc_arena_init_zeroed(&s->arena, "test", s->block->bytes, s->block->size);
+    s->events = tc_new(&s->arena, struct tc_event, EVENTS_MAX);
+    assert_non_null(s->events);
     s->count = 0;
-    tc_arena_init(&s->arena, "test", s->block, ARENA_BYTES);
 }
 
 static void end(struct side *s)
 {
     tc_arena_fini(&s->arena);
-    free(s->block);
-    free(s->events);
+    tc_block_free(s->block);
 }
 
 struct room {
     struct tc_arena arena;
     struct tc_arena scratch;
-    char *blocks;
+    struct tc_block *blocks;
 };
 
 static struct tc_codec_out out_of(struct room *r, struct side *s)
 {
-    r->blocks = malloc(2 * ARENA_BYTES);
+    r->blocks = tc_block_new(2 * ARENA_BYTES);
     assert_non_null(r->blocks);
-    tc_arena_init(&r->arena, "arena", r->blocks, ARENA_BYTES);
-    tc_arena_init(&r->scratch, "scratch", r->blocks + ARENA_BYTES, ARENA_BYTES);
+    tc_arena_init(&r->arena, "arena", r->blocks->bytes, ARENA_BYTES);
+    tc_arena_init(&r->scratch, "scratch", r->blocks->bytes + ARENA_BYTES, ARENA_BYTES);
     return (struct tc_codec_out){
         .event = on_event, .context = s, .arena = &r->arena, .scratch = &r->scratch};
 }
@@ -73,7 +74,7 @@ static void room_end(struct room *r)
     assert_int_equal(r->scratch.used, 0);
     tc_arena_fini(&r->arena);
     tc_arena_fini(&r->scratch);
-    free(r->blocks);
+    tc_block_free(r->blocks);
 }
 
 static struct tc_codec_input input_of(struct tc_slice bytes)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For end-to-end tests: rows straight into the warehouse. DIR, then lines of standard input:
- * TABLE, tab, column=value, tab, ... Times in microseconds. One transaction.
+ * TABLE, tab, column=value, tab, ... Times in microseconds. A line that begins with "!" is SQL, to
+ * do harm with. One transaction.
  */
 #include "warehouse/warehouse.h"
 
@@ -72,6 +73,22 @@ static int put_line(struct tc_warehouse *w, struct tc_slice line)
     return status == TC_OK ? 0 : fail("append", err.message);
 }
 
+static tc_status ignore(void *context, const struct tc_rows *rows)
+{
+    (void)context;
+    (void)rows;
+    return TC_OK;
+}
+
+static int run_line(struct tc_warehouse *w, struct tc_slice sql)
+{
+    struct tc_error err = {0};
+    struct tc_query query = {.sql = sql};
+    return tc_warehouse_query(w, &query, ignore, NULL, NULL, &err) == TC_OK
+               ? 0
+               : fail("SQL", err.message);
+}
+
 int main(int argc, char **argv)
 {
     struct tc_warehouse *w = NULL;
@@ -86,7 +103,8 @@ int main(int argc, char **argv)
         return fail("open", err.message);
     }
     for (ssize_t len; code == 0 && (len = getline(&line, &cap, stdin)) > 0;) {
-        code = put_line(w, tc_slice_make(line, (size_t)len - (line[len - 1] == '\n')));
+        struct tc_slice all = tc_slice_make(line, (size_t)len - (line[len - 1] == '\n'));
+        code = line[0] == '!' ? run_line(w, tc_slice_from(all, 1)) : put_line(w, all);
     }
     if (code == 0 && tc_warehouse_commit(w, &err) != TC_OK) {
         code = fail("commit", err.message);

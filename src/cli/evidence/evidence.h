@@ -44,6 +44,15 @@ int tc_evidence_sign(const struct tc_evidence_args *args);
 int tc_evidence_check_run(const struct tc_evidence_args *args);
 int tc_evidence_check_offline(const struct tc_evidence_args *args);
 
+/* What the ledger calls it. */
+#define TC_EVIDENCE_SIGNED "sign"
+struct tc_warehouse;
+/* Puts a signature into the row of a run, in a transaction of its own, and into the ledger in
+ * data_dir; NULL: it is there already. */
+TC_CHECKED tc_status tc_evidence_set_signature(struct tc_warehouse *w, const char *run_id,
+                                               struct tc_slice signature, const char *data_dir,
+                                               struct tc_error *err);
+
 /* ---- verify: what was found ---- */
 
 struct tc_evidence_report;

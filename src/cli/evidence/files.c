@@ -218,8 +218,7 @@ static void tell_tables(struct check *c, const char *what)
     char path[TC_EVIDENCE_PATH_BYTES];
     char text[512];
     (void)snprintf(path, sizeof path, "%.4096s/warehouse.duckdb", c->data_dir);
-    (void)snprintf(text, sizeof text,
-                   "%s; restore it from a backup, or move it away and add the runs again", what);
+    (void)snprintf(text, sizeof text, "%s; `tracecore rebuild` makes it anew", what);
     c->sum->any = true;
     c->sum->damaged++;
     tc_evidence_tell(c->report, true, &(struct tc_evidence_place){.path = path}, text);
@@ -278,8 +277,10 @@ static int check_references(struct check *c, const char *data_dir)
     if (status == TC_E_NOTFOUND) {
         if (c->count > 0) {
             c->sum->no_rows = true;
-            tc_evidence_tell(c->report, true, &(struct tc_evidence_place){.path = data_dir},
-                             "no database: which files are missing cannot be told");
+            tc_evidence_tell(
+                c->report, true, &(struct tc_evidence_place){.path = data_dir},
+                "no database: which files are missing cannot be told; `tracecore rebuild` makes "
+                "it anew");
         }
         return TC_EXIT_OK;
     }

@@ -51,7 +51,10 @@ static tc_status batch_json(struct tc_output *out, const struct tc_batch_info *i
     } else {
         tc_json_put_null(&j, "digest");
     }
-    tc_json_put_str(&j, "name", info->name);
+    struct tc_slice name;
+    struct tc_slice sender = tc_batch_sender(info->name, &name);
+    tc_json_put_str(&j, "name", name);
+    tc_json_put_str(&j, "sender", sender);
     return tc_json_end_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
@@ -78,7 +81,7 @@ static tc_status batch_text(struct tc_output *out, const struct tc_batch_info *i
         tc_as_padded(tc_slice_cstr(tc_batch_kind_name(info->kind)), 16),
         tc_as_right(info->body_bytes, 11), tc_as_right(info->disk_bytes, 11),
         info->cited ? tc_as_digest(&info->digest) : tc_arg_cstr("-"),
-        tc_when(info->name.len > 0, " {}", tc_as_printable(name)));
+        tc_when(name.len > 0, " {}", tc_as_printable(name)));
     return good ? TC_OK : TC_E_IO;
 }
 

@@ -80,80 +80,6 @@ static tc_status make_envelope(const struct tc_proof *p, const struct tc_sign_ke
 
 /* ---- the row ---- */
 
-struct copying {
-    struct tc_rows *rows;
-    struct tc_slice signature;
-    bool failed;
-};
-
-/* The run's row, as it is but for the signature. Its key stays: benchmark_run_fact has it. */
-static tc_status copy_row(void *context, const struct tc_rows *from)
-{
-    struct copying *c = context;
-    for (size_t row = 0; row < from->count && c->rows->count == 0; row++) {
-        bool good = tc_rows_add(c->rows);
-        for (size_t column = 0; column < TC_LINEAGE_COLUMNS && good; column++) {
-            if (column == TC_LINEAGE_SIGNING_STATE) {
-                good = tc_rows_text(c->rows, column, TC_LIT(TC_PROOF_STATE)) == TC_OK;
-            } else if (column == TC_LINEAGE_SIGNATURE_DIGEST) {
-                good = tc_rows_text(c->rows, column, c->signature) == TC_OK;
-            } else {
-                good = tc_rows_copy_cell(c->rows, column, from, column, row, TC_ROWS_TEXT_MAX) ==
-                       TC_OK;
-            }
-        }
-        c->failed |= !good;
-    }
-    return c->failed ? TC_E_NOMEM : TC_OK;
-}
-
-static tc_status query_row(struct tc_proof *p, struct copying *c, struct tc_error *err)
-{
-    const struct tc_table_info *info = tc_table_info(TC_TABLE_LINEAGE);
-    struct tc_grow sql = {0};
-    struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(p->run_id)};
-    for (size_t i = 0; i < info->column_count; i++) {
-        tc_grow_format(&sql, "{}{}", i == 0 ? "SELECT " : ", ", info->columns[i].name);
-    }
-    tc_grow_lit(&sql, " FROM artifact_lineage_dim WHERE run_id = ?");
-    struct tc_query query = {.sql = tc_grow_slice(&sql), .binds = &id, .bind_count = 1};
-    tc_status status =
-        sql.failed ? TC_E_NOMEM : tc_warehouse_query(p->w, &query, copy_row, c, NULL, err);
-    tc_grow_fini(&sql);
-    if (sql.failed || c->failed) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the row of the run");
-    }
-    return status;
-}
-
-static tc_status replace_row(struct tc_proof *p, struct tc_slice signature, struct tc_error *err)
-{
-    struct tc_slice id = tc_slice_cstr(p->run_id);
-    struct copying c = {.rows = tc_rows_create(TC_TABLE_LINEAGE), .signature = signature};
-    struct tc_forget old = {.table = TC_TABLE_LINEAGE,
-                            .key_column = TC_LINEAGE_RUN_ID,
-                            .keys = &id,
-                            .key_count = 1,
-                            .before_us = INT64_MIN};
-    uint64_t gone = 0;
-    if (c.rows == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the row of the run");
-    }
-    tc_status status = tc_warehouse_begin(p->w, err);
-    if (status == TC_OK) {
-        status = query_row(p, &c, err);
-        status = status == TC_OK ? tc_warehouse_forget(p->w, &old, &gone, err) : status;
-        status =
-            status == TC_OK ? tc_warehouse_append(p->w, TC_TABLE_LINEAGE, c.rows, err) : status;
-        status = status == TC_OK ? tc_warehouse_commit(p->w, err) : status;
-        if (status != TC_OK) {
-            tc_warehouse_rollback(p->w);
-        }
-    }
-    tc_rows_destroy(c.rows);
-    return status;
-}
-
 /* The envelope becomes evidence, then the row points to it. */
 static tc_status store(struct tc_proof *p, struct tc_slice envelope, struct tc_error *err)
 {
@@ -166,7 +92,7 @@ static tc_status store(struct tc_proof *p, struct tc_slice envelope, struct tc_e
     tc_status status = tc_files_add_bytes(batch, envelope, &digest, err);
     if (status == TC_OK) {
         tc_buf_digest(&b, &digest);
-        status = replace_row(p, tc_buf_slice(&b), err);
+        status = tc_evidence_set_signature(p->w, p->run_id, tc_buf_slice(&b), p->dir, err);
     }
     if (status == TC_OK) {
         p->signature = digest;

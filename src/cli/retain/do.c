@@ -5,6 +5,7 @@
 #include "cli/say.h"
 #include "cli/snapshot.h"
 #include "run/evidence_refs.h"
+#include "warehouse/ledger.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define PATH_BYTES (TC_DATA_PATH_BYTES + 256)
+#define MONTH_US (INT64_C(31) * 86400 * 1000000)
 
 /* ---- directories ---- */
 
@@ -143,28 +145,86 @@ static tc_status take_snapshot(struct tc_retain *r, struct tc_error *err)
 
 /* ---- rows ---- */
 
-static tc_status forget_keys(struct tc_retain *r, enum tc_table table, size_t column,
-                             const struct tc_run_set *set, const bool *only, struct tc_error *err)
+/* The first column of a set as keys, in memory of free(); NULL without it. */
+static struct tc_slice *keys_of(const struct tc_run_set *set, const bool *only, size_t *out_count)
 {
     struct tc_slice *keys = calloc(set->row_count + 1, sizeof *keys);
     size_t count = 0;
-    uint64_t gone = 0;
-    if (keys == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory to forget rows");
-    }
-    for (size_t i = 0; i < set->row_count; i++) {
+    for (size_t i = 0; keys != NULL && i < set->row_count; i++) {
         if (only == NULL || only[i]) {
             keys[count++] = tc_run_text(set, i, 0);
         }
     }
+    *out_count = count;
+    return keys;
+}
+
+static tc_status forget(struct tc_warehouse *w, enum tc_table table, size_t column,
+                        const struct tc_slice *keys, size_t count, struct tc_error *err)
+{
     struct tc_forget what = {.table = table,
                              .key_column = column,
                              .keys = keys,
                              .key_count = count,
                              .before_us = INT64_MIN};
-    tc_status status = count == 0 ? TC_OK : tc_warehouse_forget(r->w, &what, &gone, err);
-    free(keys);
-    return status;
+    uint64_t gone = 0;
+    return count == 0 ? TC_OK : tc_warehouse_forget(w, &what, &gone, err);
+}
+
+tc_status tc_retain_forget_runs(struct tc_warehouse *w, const struct tc_slice *runs, size_t count,
+                                struct tc_error *err)
+{
+    TC_TRY(forget(w, TC_TABLE_SERVING, TC_SERVING_RUN_ID, runs, count, err));
+    TC_TRY(forget(w, TC_TABLE_TRAINING, TC_TRAINING_RUN_ID, runs, count, err));
+    TC_TRY(forget(w, TC_TABLE_SLICE, TC_SLICE_RUN_ID, runs, count, err));
+    return forget(w, TC_TABLE_RUN, TC_RUN_RUN_ID, runs, count, err);
+}
+
+tc_status tc_retain_forget_lineages(struct tc_warehouse *w, const struct tc_slice *runs,
+                                    size_t count, struct tc_error *err)
+{
+    return forget(w, TC_TABLE_LINEAGE, TC_LINEAGE_RUN_ID, runs, count, err);
+}
+
+tc_status tc_retain_forget_hot(struct tc_warehouse *w, int64_t before_us, struct tc_error *err)
+{
+    struct tc_forget hot = {.table = TC_TABLE_SLICE,
+                            .time_column = TC_SLICE_END,
+                            .before_us = before_us,
+                            .null_column = TC_SLICE_RUN_ID,
+                            .want_null = true};
+    uint64_t gone = 0;
+    return tc_warehouse_forget(w, &hot, &gone, err);
+}
+
+/* ---- the ledger ---- */
+
+static void put_keys(struct tc_json_out *j, const struct tc_slice *keys, size_t count)
+{
+    tc_json_add_array(j);
+    for (size_t i = 0; i < count; i++) {
+        tc_json_add_str(j, keys[i]);
+    }
+    tc_json_end_array(j);
+}
+
+/* What is forgotten with the transaction that is open. */
+static tc_status record(struct tc_retain *r, const char *what, const struct tc_slice *keys,
+                        size_t count, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    struct tc_json_out j = tc_json_object_grow(&g);
+    tc_json_put_plain(&j, "event", TC_LIT(TC_RETAIN_EVENT));
+    if (r->hot_slices > 0) {
+        tc_json_put_i64(&j, "hot_before_us", r->hot_before_us);
+    }
+    if (r->verdicts.row_count > 0) {
+        tc_json_put_i64(&j, "verdicts_before_us", r->warm_before_us);
+    }
+    tc_json_key_plain(&j, tc_slice_cstr(what));
+    put_keys(&j, keys, count);
+    tc_json_end_object(&j);
+    return tc_ledger_record(r->dir, TC_LEDGER_COMMANDS, &g, err);
 }
 
 /* What was movable when the plan was made still is: nobody has published it since. */
@@ -179,27 +239,51 @@ static tc_status check_still(struct tc_retain *r, struct tc_error *err)
                : tc_fail(err, TC_E_USAGE, 0, "the runs changed meanwhile; try again");
 }
 
+static tc_status no_memory(struct tc_error *err)
+{
+    return tc_fail(err, TC_E_NOMEM, 0, "no memory to forget rows");
+}
+
+static tc_status forget_verdicts(struct tc_retain *r, struct tc_error *err)
+{
+    size_t count = 0;
+    struct tc_slice *keys = keys_of(&r->verdicts, NULL, &count);
+    tc_status status = keys == NULL
+                           ? no_memory(err)
+                           : forget(r->w, TC_TABLE_VERDICT, TC_VERDICT_DIGEST, keys, count, err);
+    free(keys);
+    return status;
+}
+
+/* Runs, by whatever forgets them, and into the ledger as `what`. */
+static tc_status forget_set(struct tc_retain *r, const struct tc_run_set *set, const bool *only,
+                            const char *what,
+                            tc_status (*work)(struct tc_warehouse *w, const struct tc_slice *runs,
+                                              size_t count, struct tc_error *err),
+                            struct tc_error *err)
+{
+    size_t count = 0;
+    struct tc_slice *runs = keys_of(set, only, &count);
+    tc_status status = runs == NULL ? no_memory(err) : work(r->w, runs, count, err);
+    status = status == TC_OK ? record(r, what, runs, count, err) : status;
+    free(runs);
+    return status;
+}
+
 static tc_status forget_moved(struct tc_retain *r, struct tc_error *err)
 {
-    struct tc_forget hot = {.table = TC_TABLE_SLICE,
-                            .time_column = TC_SLICE_END,
-                            .before_us = r->hot_before_us,
-                            .null_column = TC_SLICE_RUN_ID,
-                            .want_null = true};
-    uint64_t gone = 0;
     TC_TRY(check_still(r, err));
-    TC_TRY(forget_keys(r, TC_TABLE_SERVING, TC_SERVING_RUN_ID, &r->runs, NULL, err));
-    TC_TRY(forget_keys(r, TC_TABLE_TRAINING, TC_TRAINING_RUN_ID, &r->runs, NULL, err));
-    TC_TRY(forget_keys(r, TC_TABLE_SLICE, TC_SLICE_RUN_ID, &r->runs, NULL, err));
-    TC_TRY(forget_keys(r, TC_TABLE_RUN, TC_RUN_RUN_ID, &r->runs, NULL, err));
-    TC_TRY(forget_keys(r, TC_TABLE_VERDICT, TC_VERDICT_DIGEST, &r->verdicts, NULL, err));
-    return r->hot_slices == 0 ? TC_OK : tc_warehouse_forget(r->w, &hot, &gone, err);
+    TC_TRY(forget_verdicts(r, err));
+    if (r->hot_slices > 0) {
+        TC_TRY(tc_retain_forget_hot(r->w, r->hot_before_us, err));
+    }
+    return forget_set(r, &r->runs, NULL, "runs", tc_retain_forget_runs, err);
 }
 
 static tc_status forget_lineages(struct tc_retain *r, struct tc_error *err)
 {
-    return forget_keys(r, TC_TABLE_LINEAGE, TC_LINEAGE_RUN_ID, &r->lineages, r->lineage_expired,
-                       err);
+    return forget_set(r, &r->lineages, r->lineage_expired, "lineages", tc_retain_forget_lineages,
+                      err);
 }
 
 static tc_status in_transaction(struct tc_retain *r,
@@ -253,6 +337,33 @@ static tc_status remove_files(struct tc_retain *r, struct tc_error *err)
     return TC_OK;
 }
 
+/* Months of the ledger whose verdicts are all in snapshots. A batch stands in the file of its first
+ * verdict, so a month on either side is looked at too. */
+static tc_status remove_months(struct tc_retain *r, struct tc_error *err)
+{
+    char(*names)[TC_LEDGER_NAME_MAX] = NULL;
+    size_t count = 0;
+    TC_TRY(tc_ledger_list(r->dir, TC_LEDGER_VERDICTS, &names, &count, err));
+    tc_status status = TC_OK;
+    for (size_t i = 0; i < count && status == TC_OK; i++) {
+        int64_t end_ns = tc_ledger_month_end(names[i]);
+        int64_t left = 1;
+        if (end_ns == INT64_MAX || end_ns / 1000 + MONTH_US >= r->warm_before_us) {
+            continue;
+        }
+        struct tc_bind range[] = {{.type = TC_COLUMN_TIME, .as.integer = end_ns / 1000 - MONTH_US},
+                                  {.type = TC_COLUMN_TIME, .as.integer = end_ns / 1000 + MONTH_US}};
+        status = tc_warehouse_int(
+            r->w, "SELECT count(*) FROM verdict_fact WHERE told_at >= ? AND told_at < ?", range, 2,
+            1, &left, err);
+        if (status == TC_OK && left == 0) {
+            status = tc_ledger_remove(r->dir, names[i], err);
+        }
+    }
+    free(names);
+    return status;
+}
+
 tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err)
 {
     bool moves = r->runs.row_count > 0 || r->verdicts.row_count > 0;
@@ -266,5 +377,6 @@ tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err)
         TC_TRY(in_transaction(r, forget_lineages, err));
     }
     TC_TRY(remove_expired(r, err));
+    TC_TRY(remove_months(r, err));
     return remove_files(r, err);
 }

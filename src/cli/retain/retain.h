@@ -66,6 +66,19 @@ bool tc_retain_is_empty(const struct tc_retain *r);
 TC_CHECKED tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err);
 void tc_retain_fini(struct tc_retain *r);
 
+/*
+ * What it forgets, for a rebuild that does the same again; within a transaction. The ledger calls
+ * it so, and names the runs and the times.
+ */
+#define TC_RETAIN_EVENT "retain"
+TC_CHECKED tc_status tc_retain_forget_runs(struct tc_warehouse *w, const struct tc_slice *runs,
+                                           size_t count, struct tc_error *err);
+TC_CHECKED tc_status tc_retain_forget_lineages(struct tc_warehouse *w, const struct tc_slice *runs,
+                                               size_t count, struct tc_error *err);
+/* Slices of no run. */
+TC_CHECKED tc_status tc_retain_forget_hot(struct tc_warehouse *w, int64_t before_us,
+                                          struct tc_error *err);
+
 /* The runs that may be moved, as a query with the time before which they were added. */
 #define TC_RETAIN_MOVABLE                                                           \
     "SELECT run_id FROM benchmark_run_fact WHERE added_at < ? AND run_id NOT IN "   \

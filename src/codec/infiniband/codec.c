@@ -230,7 +230,8 @@ static tc_status read_counter(struct tc__lines *w, const struct port *p,
     }
     struct tc_slice rest = tc_slice_from(t, end);
     size_t skip = 0;
-    while (skip < rest.len && memchr(" .:=\t", rest.ptr[skip], 5) != NULL) {
+    static const char between[] = {' ', '.', ':', '=', '\t'};
+    while (skip < rest.len && memchr(between, rest.ptr[skip], sizeof between) != NULL) {
         skip++;
     }
     *out_ours = skip > 0 && value_of(tc_slice_from(rest, skip), &value);
@@ -306,10 +307,8 @@ static tc_status read_whole(struct tc__lines *w, const struct tc__line *line, st
     struct port p = {.known = true};
     enum tc_metric metric = TC_METRIC_IB_STATE;
     double value = 0;
-    if (tc__text_match(t, "<%d/%d:%s|>link {0*}/{1%d} *state {2%w} physical_state", got)) {
-        value = state_of(got[2]);
-        *out_ours = value > 0;
-    } else if (tc__text_match(t, "*/infiniband/{0*}/ports/{1%d}/state:%s%d: {2%w}", got)) {
+    if (tc__text_match(t, "<%d/%d:%s|>link {0*}/{1%d} *state {2%w} physical_state", got) ||
+        tc__text_match(t, "*/infiniband/{0*}/ports/{1%d}/state:%s%d: {2%w}", got)) {
         value = state_of(got[2]);
         *out_ours = value > 0;
     } else if (tc__text_match(t, "*/infiniband/{0*}/ports/{1%d}/counters/{2%n}:%s{3%d}", got)) {

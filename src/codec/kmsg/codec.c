@@ -116,10 +116,15 @@ struct unit {
     size_t next;
 };
 
-static bool has_literal(const struct walk *w, struct tc_slice text)
+void tc__kmsg_scan_init(struct tc_scan *scan)
+{
+    tc_scan_init(scan, LITERALS, MESSAGE_LITERAL_COUNT);
+}
+
+bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message)
 {
     unsigned which = 0;
-    return tc_scan_next(&w->scan, text, 0, &which) != TC_NPOS;
+    return tc_scan_next(scan, message, 0, &which) != TC_NPOS;
 }
 
 /* The end of the line that holds `at`. */
@@ -361,7 +366,7 @@ static int sniff(struct tc_codec_head head)
     struct walk w = {.in = &in, .cursor = &cursor};
     struct unit u;
     w.shape = tc__kmsg_shape_of(head.bytes);
-    tc_scan_init(&w.scan, LITERALS, MESSAGE_LITERAL_COUNT);
+    tc__kmsg_scan_init(&w.scan);
     if (w.shape == TC__KMSG_EXPORT) {
         bool timed =
             tc_slice_starts(tc_slice_from(head.bytes, tc_slice_bom(head.bytes)), TC_LIT("__")) ||
@@ -380,8 +385,8 @@ static int sniff(struct tc_codec_head head)
         if (u.line.sure) {
             return TC_SNIFF_SURE;
         }
-        ours +=
-            u.line.framed || (u.line.origin == TC__KMSG_KERNEL && has_literal(&w, u.line.message));
+        ours += u.line.framed ||
+                (u.line.origin == TC__KMSG_KERNEL && tc__kmsg_has_literal(&w.scan, u.line.message));
     }
     if (ours == 0) {
         return TC_SNIFF_NO;

@@ -261,8 +261,9 @@ static void take_decoded(struct tc_slice *io_s, struct tc__kmsg_line *out)
     struct tc_slice rest;
     struct tc_slice facility = tc_slice_cut(tc_slice_head(*io_s, DECODED_MAX), ':', &rest);
     struct tc_slice level = tc_slice_cut(rest, ':', &rest);
-    for (size_t i = 0; i < TC_COUNT(levels); i++) {
-        if (tc_slice_eq(tc_slice_trim(level), levels[i])) {
+    struct tc_slice word = tc_slice_trim(level);
+    for (size_t i = 0; i < TC_COUNT(levels) && word.len > 0; i++) {
+        if (tc_slice_eq(word, levels[i])) {
             bool kernel = tc_slice_eq(tc_slice_trim(facility), TC_LIT("kern"));
             out->origin = kernel ? TC__KMSG_KERNEL : TC__KMSG_FOREIGN;
             out->framed = true;

@@ -13,6 +13,7 @@
 #define TC_CODEC_KMSG_KMSG_PRIV_H
 
 #include "base/arena.h"
+#include "base/scan.h"
 #include "base/slice.h"
 #include "codec/codec.h"
 #include "event/event.h"
@@ -115,6 +116,7 @@ struct tc__kmsg_context {
     const struct tc__kmsg_line *lines; /* NULL: in the input */
     size_t line_count;
     struct tc_arena *arena;
+    const struct tc_scan *scan; /* see tc__kmsg_has_literal; NULL: the line has one, or may */
     enum tc__kmsg_shape shape;
     const char *why; /* literal; set with TC__KMSG_BROKEN */
 };
@@ -124,6 +126,11 @@ typedef enum tc__kmsg_verdict (*tc__kmsg_rule)(struct tc__kmsg_context *c, struc
 /* How a line of the NVIDIA driver begins that reports an Xid: no prefix of frame.c does. */
 #define TC__KMSG_XID TC_LIT("NVRM: Xid (")
 
+/* A search for what every rule needs: a message without any of its literals is at most a part of a
+ * report. Most have none, and looking for all at once costs less than any rule. */
+void tc__kmsg_scan_init(struct tc_scan *scan);
+bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message);
+
 /* Tries every rule on the line, of which message, node, times, count and origin are read. */
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev);
 
@@ -132,6 +139,8 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
 enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
                                    struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev);
+enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev);
+enum tc__kmsg_verdict tc__kmsg_rule_cgroup_stats(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_amd(struct tc__kmsg_context *c, struct tc_event *ev);
 /* The rules of pci.c, memory.c and faults.c, up to NULL. */
 extern const tc__kmsg_rule tc__kmsg_pci_rules[];

@@ -288,7 +288,7 @@ static enum tc__kmsg_verdict rule_task_in(struct tc__kmsg_context *c, struct tc_
  * kernels before 5.0 print above a kill, and cut logs have instead of "Task in". Another line tells
  * the kill where that is there.
  */
-static enum tc__kmsg_verdict rule_cgroup_stats(struct tc__kmsg_context *c, struct tc_event *ev)
+enum tc__kmsg_verdict tc__kmsg_rule_cgroup_stats(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice pod = TC_EMPTY;
@@ -435,6 +435,6 @@ static enum tc__kmsg_verdict rule_ghes(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-const tc__kmsg_rule tc__kmsg_memory_rules[] = {rule_constraint,   rule_killed, rule_task_in,
-                                               rule_cgroup_stats, rule_victim, rule_edac,
-                                               rule_ghes,         NULL};
+const tc__kmsg_rule tc__kmsg_memory_rules[] = {
+    rule_constraint, rule_killed, rule_task_in, tc__kmsg_rule_cgroup_stats,
+    rule_victim,     rule_edac,   rule_ghes,    NULL};

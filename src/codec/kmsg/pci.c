@@ -301,7 +301,7 @@ static struct tc_slice firmware_severity(const struct tc__kmsg_context *c, const
     return TC_LIT("corrected");
 }
 
-static enum tc__kmsg_verdict rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
+enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct report r = read_report(c->line->message);
     struct tc_bdf port = r.device;
@@ -386,4 +386,4 @@ static enum tc__kmsg_verdict rule_link(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-const tc__kmsg_rule tc__kmsg_pci_rules[] = {rule_aer, rule_link, NULL};
+const tc__kmsg_rule tc__kmsg_pci_rules[] = {tc__kmsg_rule_aer, rule_link, NULL};

@@ -403,6 +403,19 @@ static const tc__kmsg_rule DRIVER_RULES[] = {rule_xid,       rule_sxid,      rul
                                              rule_inventory, rule_probe,     rule_init,
                                              rule_removed,   rule_discovery, NULL};
 
+/* Those that know lines without a literal: details of a report that another line tells. */
+static const tc__kmsg_rule PART_RULES[] = {tc__kmsg_rule_aer, tc__kmsg_rule_cgroup_stats, NULL};
+
+static enum tc__kmsg_verdict apply_list(const tc__kmsg_rule *list, struct tc__kmsg_context *c,
+                                        struct tc_event *ev)
+{
+    enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
+    for (; *list != NULL && verdict == TC__KMSG_NOT_MINE; list++) {
+        verdict = (*list)(c, ev);
+    }
+    return verdict;
+}
+
 static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     static const tc__kmsg_rule *const lists[] = {DRIVER_RULES, tc__kmsg_pci_rules,
@@ -410,15 +423,14 @@ static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_e
     if (c->line->origin == TC__KMSG_OOMD) {
         return tc__kmsg_rule_oomd(c, ev);
     }
-    for (size_t i = 0; i < TC_COUNT(lists); i++) {
-        for (const tc__kmsg_rule *rule = lists[i]; *rule != NULL; rule++) {
-            enum tc__kmsg_verdict verdict = (*rule)(c, ev);
-            if (verdict != TC__KMSG_NOT_MINE) {
-                return verdict;
-            }
-        }
+    if (c->scan != NULL && !tc__kmsg_has_literal(c->scan, c->line->message)) {
+        return apply_list(PART_RULES, c, ev);
     }
-    return TC__KMSG_NOT_MINE;
+    enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
+    for (size_t i = 0; i < TC_COUNT(lists) && verdict == TC__KMSG_NOT_MINE; i++) {
+        verdict = apply_list(lists[i], c, ev);
+    }
+    return verdict;
 }
 
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev)

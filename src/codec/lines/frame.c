@@ -464,7 +464,8 @@ static void take_marks(struct tc__line *io)
         } else if (tc__text_match(io->text, "data: {5%{*}", got) ||
                    tc__text_match(io->text, "%d:{5[*}", got) ||
                    tc__text_match(io->text, "%d:{5NVRM*}", got) ||
-                   (tc__text_match(io->text, "{0%n}:<%d:|>{5*}", got) && is_log_file(got[0]))) {
+                   (is_log_file(tc_slice_head(io->text, tc_slice_find_byte(io->text, ':'))) &&
+                    tc__text_match(io->text, "{0%n}:<%d:|>{5*}", got))) {
             io->text = got[5];
         }
         io->text = tc_slice_trim(io->text);
@@ -474,12 +475,19 @@ static void take_marks(struct tc__line *io)
     }
 }
 
+/* Whether the second word begins with that byte: most lines need no closer look. */
+static bool has_second(struct tc_slice text, char first)
+{
+    size_t blank = tc_slice_find_byte(text, ' ');
+    return blank != TC_NPOS && blank + 1 < text.len && text.ptr[blank + 1] == first;
+}
+
 /* "2026-11-03T10:00:00Z {host="gpu17", job="x"} MESSAGE" of logcli */
 static void take_labels(const struct tc_codec_input *in, struct tc__line *io)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice name[TC__TEXT_SLOTS];
-    if (!tc__text_match(io->text, "{0%p} %{{1*}} {5*}", got) ||
+    if (!has_second(io->text, '{') || !tc__text_match(io->text, "{0%p} %{{1*}} {5*}", got) ||
         epoch_or_date(in, got[0]) == TC_TIME_NONE) {
         return;
     }
@@ -498,7 +506,8 @@ static void take_labels(const struct tc_codec_input *in, struct tc__line *io)
 static void take_cri(const struct tc_codec_input *in, struct tc__line *io)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
-    if (tc__text_match(io->text, "{0%p} <stdout|stderr> <F|P> {5*}", got)) {
+    if (has_second(io->text, 's') &&
+        tc__text_match(io->text, "{0%p} <stdout|stderr> <F|P> {5*}", got)) {
         int64_t ns = epoch_or_date(in, got[0]);
         io->time_ns = ns == TC_TIME_NONE ? io->time_ns : ns;
         io->text = tc_slice_trim(got[5]);

@@ -483,10 +483,8 @@ struct tc_node_said tc_node_said(struct tc_slice path, struct tc_slice bytes)
     struct column column = {0};
     struct tc_slice raw;
     size_t next = 0;
-    size_t slash = tc_slice_find_last(path, TC_LIT("/"));
-    struct tc_slice base = tc_slice_from(path, slash == TC_NPOS ? 0 : slash + 1);
     struct tc_slice alone = tc_slice_trim(head);
-    if (tc_slice_starts(base, TC_LIT("hostname")) && tc_node_is_name(alone)) {
+    if (tc_slice_starts(tc_path_base(path), TC_LIT("hostname")) && tc_node_is_name(alone)) {
         return (struct tc_node_said){.node = alone, .in_heading = true};
     }
     for (size_t at = 0, i = 0; i < SAID_LINES && tc__line_cut(head, at, &raw, &next); i++) {

@@ -155,11 +155,6 @@ void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *
     memset(s->claims, 0, sizeof s->claims);
 }
 
-bool tc__metric_wants(struct tc_slice key)
-{
-    return tc__metric_label_find(key) != NULL;
-}
-
 void tc__metric_label_set(struct tc__metric_sample *s, const struct tc__metric_label_row *row,
                           struct tc_slice value)
 {

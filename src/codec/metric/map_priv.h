@@ -135,9 +135,6 @@ void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *
  */
 bool tc__metric_label(struct tc__metric_sample *s, struct tc_slice key, struct tc_slice value);
 
-/* Whether anything uses a label of that key. */
-bool tc__metric_wants(struct tc_slice key);
-
 /* What a label of that key says; false: nothing uses it. */
 bool tc__metric_label_field(struct tc_slice key, uint8_t *out_field);
 /* A value in our unit by an enum tc__metric_value; false when there is none. */
@@ -149,6 +146,28 @@ struct tc__metric_label_row;
 const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key);
 void tc__metric_label_set(struct tc__metric_sample *s, const struct tc__metric_label_row *row,
                           struct tc_slice value);
+
+/* The last key at each place among the labels: samples that follow each other mostly have the same
+ * keys in the same order. All zero at first; the keys are borrowed from there on. */
+#define TC__METRIC_PLACES 64
+struct tc__metric_keys {
+    struct {
+        struct tc_slice key;
+        const struct tc__metric_label_row *row;
+    } last[TC__METRIC_PLACES];
+};
+
+/* tc__metric_label_find of a key that is at that place, below TC__METRIC_PLACES. */
+static inline const struct tc__metric_label_row *
+tc__metric_label_again(struct tc__metric_keys *keys, size_t place, struct tc_slice key)
+{
+    struct tc_slice last = keys->last[place].key;
+    if (key.len != last.len || !tc_bytes_eq(key.ptr, last.ptr, key.len)) {
+        keys->last[place].key = key;
+        keys->last[place].row = tc__metric_label_find(key);
+    }
+    return keys->last[place].row;
+}
 
 enum tc__metric_verdict {
     TC__METRIC_READ,

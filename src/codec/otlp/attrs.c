@@ -47,6 +47,7 @@ static unsigned slot_of(struct tc_slice key)
 void tc__otlp_init(struct tc__otlp *o)
 {
     tc__train_text_init(&o->train);
+    tc__kmsg_scan_init(&o->kernel_scan);
     tc_event_init(&o->blank_xid, TC_EVENT_XID);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         unsigned slot = slot_of(TABLE[i].name);

@@ -43,7 +43,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 {
     struct tc_otlp_tape tape = {0};
     struct tc_otlp_reader *r =
-        cursor->done ? NULL : tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, in->bytes.len);
+        cursor->done ? NULL : tc_otlp_reader_create(&TC_OTLP_LIMITS_FILE, in->bytes.len);
     if (cursor->done) {
         return TC_OK;
     }

@@ -275,7 +275,10 @@ static const char *quick_any(struct tc__otlp_build *b, const char *at, const cha
         return NULL;
     }
     at = quick_value(b, at + 1, end, n);
-    if (at != NULL && keeps) {
+    if (at == NULL || !tc__otlp_count(b, 1)) {
+        return NULL;
+    }
+    if (keeps) {
         tc__otlp_keep_value(b, keep);
     }
     return at;
@@ -296,7 +299,7 @@ static const char *quick_pair(struct tc__otlp_build *b, const char *at, const ch
         return NULL;
     }
     at = quick_value(b, at + sizeof "\",\"value\":{" - 1, end, n);
-    if (at == NULL || at == end || *at != '}') {
+    if (at == NULL || at == end || *at != '}' || !tc__otlp_count(b, 2)) {
         return NULL;
     }
     if (keeps) {

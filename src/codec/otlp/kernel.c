@@ -48,7 +48,8 @@ static tc_status read_line(struct tc__otlp *o, size_t at)
     struct tc__kmsg_context c = {.line = &b->lines[at],
                                  .lines = b->lines,
                                  .line_count = b->count,
-                                 .arena = o->decode.out->arena};
+                                 .arena = o->decode.out->arena,
+                                 .scan = &o->kernel_scan};
     switch (tc__kmsg_apply(&c, &ev)) {
     case TC__KMSG_EVENT:
         return tc__decode_emit(&o->decode, &ev);

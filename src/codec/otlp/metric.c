@@ -31,12 +31,14 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc__value resource, struct tc__o
         bool instance = tc_slice_eq(key, S("service.instance.id"));
         struct tc__otlp_value read = tc__otlp_value_read(value);
         struct tc_slice text = tc__otlp_text(o, &read);
+        const struct tc__metric_label_row *row =
+            tc__metric_label_find(instance ? S("instance") : key);
         if (text.len == 0 || (instance && tc_slice_find_byte(text, ':') == TC_NPOS) ||
-            (!instance && !tc__metric_wants(key))) {
+            row == NULL) {
             continue;
         }
         io->labels[io->label_count++] = (struct tc__otlp_label){
-            .key = instance ? S("instance") : tc_arena_copy(o->decode.out->scratch, key),
+            .row = row,
             .value = tc_arena_copy(o->decode.out->scratch, text),
         };
     }
@@ -85,25 +87,42 @@ static bool is_hardware(struct tc_slice name)
            tc_slice_eq(name, S("hw.power"));
 }
 
-static bool tape_value_of(struct tc__value point, struct tc__value as_double, double *out)
+/* What a data point says besides its attributes. */
+struct point {
+    int64_t flags;
+    int64_t time_ns;
+    double value;
+    bool has_value;
+};
+
+/* Of a field that came twice the last counts, as protobuf has it. */
+static void read_tape(struct tc__value point, struct point *out)
 {
     const struct tc_otlp_tape *tape = point.v.doc;
-    struct tc__value as_int = tc__value_get(point, S("asInt"));
-    if (as_double.there) {
-        *out = tape->nodes[as_double.v.at].number;
-    } else if (as_int.there) {
-        *out = (double)tape->nodes[as_int.v.at].integer;
+    bool is_double = false;
+    int64_t time_ns = 0;
+    for (size_t at = point.v.at + 1; at < tape->nodes[point.v.at].next; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep == TC__OTLP_K_TIME) {
+            time_ns = n->integer;
+        } else if (n->keep == TC__OTLP_K_FLAGS) {
+            out->flags = n->integer;
+        } else if (n->keep == TC__OTLP_K_AS_DOUBLE) {
+            out->value = n->number;
+            is_double = true;
+            out->has_value = true;
+        } else if (n->keep == TC__OTLP_K_AS_INT) {
+            out->value = is_double ? out->value : (double)n->integer;
+            out->has_value = true;
+        }
     }
-    return as_double.there || as_int.there;
+    out->time_ns = time_ns > 0 && time_ns <= TC_TIME_MAX ? time_ns : TC_TIME_NONE;
 }
 
 /* asDouble or asInt, which may be a string. */
 static bool value_of(struct tc__value point, double *out)
 {
     struct tc__value v = tc__value_get(point, S("asDouble"));
-    if (point.tape) {
-        return tape_value_of(point, v, out);
-    }
     if (v.there && tc_json_double(v.v, out)) {
         return true;
     }
@@ -120,33 +139,56 @@ static bool value_of(struct tc__value point, double *out)
     return true;
 }
 
-static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                            struct tc_slice name, struct tc__value point)
+static void read_json(struct tc__value point, struct point *out)
 {
-    struct tc__metric_use use = {0};
-    struct tc__metric_sample sample;
-    struct tc_event ev;
-    double value = 0;
-    if (!tc__metric_map(name, &use) && !map_hardware(name, point, &use)) {
-        return tc__decode_unknown(&o->decode, "not a series that any pattern reads");
-    }
-    if ((tc__value_int(point, S("flags"), 0) & FLAG_NO_VALUE) != 0 || !value_of(point, &value)) {
-        return tc__decode_unknown(&o->decode, "a data point without a value");
-    }
-    tc__metric_begin(&sample, &use, o->decode.out->scratch);
+    out->flags = tc__value_int(point, S("flags"), 0);
+    out->has_value = value_of(point, &out->value);
+    out->time_ns = tc__value_unix_nano(point, S("timeUnixNano"));
+}
+
+static void add_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                       struct tc__value point, struct tc__metric_sample *sample)
+{
     struct tc__value_iter it = tc__value_attributes(point);
     struct tc_slice key;
     struct tc__value v;
     for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__value_next(&it, &key, &v); n++) {
-        if (tc__metric_wants(key)) {
+        const struct tc__metric_label_row *row =
+            point.tape ? tc__metric_label_again(&o->label_keys, n, key)
+                       : tc__metric_label_find(key);
+        if (row != NULL) {
             struct tc__otlp_value read = tc__otlp_value_read(v);
-            (void)tc__metric_label(&sample, key, tc__otlp_text(o, &read));
+            tc__metric_label_set(sample, row, tc__otlp_text(o, &read));
         }
     }
     for (size_t i = 0; i < resource->label_count; i++) {
-        (void)tc__metric_label(&sample, resource->labels[i].key, resource->labels[i].value);
+        tc__metric_label_set(sample, resource->labels[i].row, resource->labels[i].value);
     }
-    enum tc__metric_verdict verdict = tc__metric_end(&sample, value, &ev);
+}
+
+/* mapped: what the metric's name means; NULL when that depends on the point. */
+static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                            struct tc_slice name, const struct tc__metric_use *mapped,
+                            struct tc__value point)
+{
+    struct tc__metric_use use = {0};
+    struct tc__metric_sample sample;
+    struct tc_event ev;
+    struct point said = {0};
+    if (mapped == NULL && !map_hardware(name, point, &use)) {
+        return tc__decode_unknown(&o->decode, "not a series that any pattern reads");
+    }
+    if (point.tape) {
+        read_tape(point, &said);
+    } else {
+        read_json(point, &said);
+    }
+    if ((said.flags & FLAG_NO_VALUE) != 0 || !said.has_value) {
+        return tc__decode_unknown(&o->decode, "a data point without a value");
+    }
+    tc__metric_begin(&sample, mapped != NULL ? mapped : &use, o->decode.out->scratch);
+    add_labels(o, resource, point, &sample);
+    enum tc__metric_verdict verdict = tc__metric_end(&sample, said.value, &ev);
     if (verdict == TC__METRIC_NOMEM) {
         return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
                        "no room for a data point's text");
@@ -157,14 +199,15 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     if (ev.scope.node.len == 0) {
         ev.scope.node = o->decode.in->node;
     }
-    ev.time_ns = tc__value_unix_nano(point, S("timeUnixNano"));
+    ev.time_ns = said.time_ns;
     TC_TRY(tc__otlp_flush(o));
     TC_TRY(tc__decode_emit(&o->decode, &ev));
     return tc__otlp_place(o, &ev);
 }
 
 static tc_status read_points(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                             struct tc_slice name, struct tc_slice points)
+                             struct tc_slice name, const struct tc__metric_use *mapped,
+                             struct tc_slice points)
 {
     struct tc_slice json;
     for (size_t at = 0; tc_json_raw_element(points, &at, &json);) {
@@ -180,7 +223,7 @@ static tc_status read_points(struct tc__otlp *o, const struct tc__otlp_resource 
             continue;
         }
         tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
-        tc_status status = read_point(o, resource, name, point);
+        tc_status status = read_point(o, resource, name, mapped, point);
         tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);
     }
@@ -208,14 +251,15 @@ static bool is_delta(struct tc_slice sum)
 tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                           struct tc_slice json)
 {
-    struct tc__metric_use use;
+    struct tc__metric_use use = {0};
     struct tc_slice name = TC_EMPTY;
     struct tc_slice data;
     struct tc_slice points;
     if (tc_json_raw_get(json, S("name"), &name)) {
         name = unquote(name);
     }
-    if (!tc__metric_map(name, &use) && !is_hardware(name)) {
+    bool is_mapped = tc__metric_map(name, &use);
+    if (!is_mapped && !is_hardware(name)) {
         return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }
     bool is_sum = tc_json_raw_get(json, S("sum"), &data);
@@ -228,16 +272,17 @@ tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *re
     if (!tc_json_raw_get(data, S("dataPoints"), &points)) {
         return tc__decode_unknown(&o->decode, "a metric without data points");
     }
-    return read_points(o, resource, name, points);
+    return read_points(o, resource, name, is_mapped ? &use : NULL, points);
 }
 
 tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                struct tc__value metric)
 {
     const struct tc_otlp_tape *tape = metric.v.doc;
-    struct tc__metric_use use;
+    struct tc__metric_use use = {0};
     struct tc_slice name = tc__value_string(metric, S("name"));
-    if (!tc__metric_map(name, &use) && !is_hardware(name)) {
+    bool is_mapped = tc__metric_map(name, &use);
+    if (!is_mapped && !is_hardware(name)) {
         return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }
     struct tc__value sum = tc__value_get(metric, S("sum"));
@@ -256,8 +301,9 @@ tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resourc
         o->decode.raw_offset = n->at;
         o->decode.raw_length = n->length;
         tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
-        tc_status status = read_point(
-            o, resource, name, (struct tc__value){.v = {tape, at}, .there = true, .tape = true});
+        tc_status status =
+            read_point(o, resource, name, is_mapped ? &use : NULL,
+                       (struct tc__value){.v = {tape, at}, .there = true, .tape = true});
         tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);
     }

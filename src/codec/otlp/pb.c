@@ -19,18 +19,6 @@
 /* The largest varint of one byte. */
 #define VARINT_ONE 0x7f
 
-/* How a type is written. */
-static const uint8_t WIRES[] = {
-    [TC__OTLP_T_MESSAGE] = TC_PB_LENGTH,  [TC__OTLP_T_STRING] = TC_PB_LENGTH,
-    [TC__OTLP_T_BYTES] = TC_PB_LENGTH,    [TC__OTLP_T_ID16] = TC_PB_LENGTH,
-    [TC__OTLP_T_ID8] = TC_PB_LENGTH,      [TC__OTLP_T_BOOL] = TC_PB_VARINT,
-    [TC__OTLP_T_ENUM] = TC_PB_VARINT,     [TC__OTLP_T_UINT32] = TC_PB_VARINT,
-    [TC__OTLP_T_SINT32] = TC_PB_VARINT,   [TC__OTLP_T_INT64] = TC_PB_VARINT,
-    [TC__OTLP_T_UINT64] = TC_PB_VARINT,   [TC__OTLP_T_FIXED32] = TC_PB_FIXED32,
-    [TC__OTLP_T_FIXED64] = TC_PB_FIXED64, [TC__OTLP_T_SFIXED64] = TC_PB_FIXED64,
-    [TC__OTLP_T_DOUBLE] = TC_PB_FIXED64,
-};
-
 static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
 {
     return (size_t)((const char *)at - b->body.ptr);
@@ -53,7 +41,7 @@ static tc_status check_packed(struct tc__otlp_build *b, struct tc_pb *p,
     struct tc_pb inside = {.at = p->at, .end = p->at + length};
     p->at += length;
     while (inside.at < inside.end) {
-        if (!tc_pb_skip(&inside, WIRES[f->type])) {
+        if (!tc_pb_skip(&inside, tc__otlp_wires[f->type])) {
             return fail(b, &inside, f);
         }
     }
@@ -114,7 +102,7 @@ static tc_status check_number(struct tc__otlp_build *b, struct tc_pb *p,
     uint64_t bits = 0;
     uint32_t half = 0;
     bool good = false;
-    switch (WIRES[f->type]) {
+    switch (tc__otlp_wires[f->type]) {
     case TC_PB_VARINT:
         good = tc_pb_varint(p, &bits);
         break;
@@ -180,7 +168,7 @@ static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
 {
     /* Written in place: a struct that was just put together is slow to copy. */
     struct tc__otlp_node *n = &b->nodes[b->count];
-    if (b->count >= b->cap || !quick_value(b, at, end, n)) {
+    if (b->count >= b->cap || !quick_value(b, at, end, n) || !tc__otlp_count(b, 1)) {
         return false;
     }
     if (keeps) {
@@ -200,7 +188,7 @@ static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
     }
     const unsigned char *value = at + 2 + at[1];
     if (value[0] != TAG_VALUE || value[1] > VARINT_ONE || value[1] != end - value - 2 ||
-        !quick_value(b, value + 2, end, n)) {
+        !quick_value(b, value + 2, end, n) || !tc__otlp_count(b, 2)) {
         return false;
     }
     if (keeps) {
@@ -209,10 +197,39 @@ static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
     return true;
 }
 
+/*
+ * Pairs come in a row: reads them as long as they are plain, from the first, behind whose tag p is.
+ * False when that one is not.
+ */
+static inline bool quick_pairs(struct tc__otlp_build *b, struct tc_pb *p,
+                               struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    const unsigned tag = (unsigned)f->number << 3 | TC_PB_LENGTH;
+    const size_t max = f->is_attributes ? b->limits.attributes_max : SIZE_MAX;
+    const bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    const unsigned char *at = p->at;
+    bool any = false;
+    while (p->end - at >= 1 && at[0] <= VARINT_ONE && at[0] <= p->end - at - 1 &&
+           frame->attributes < max && quick_pair(b, at + 1, at + 1 + at[0], f->keep, keeps)) {
+        frame->attributes += f->is_attributes;
+        at += 1 + at[0];
+        any = true;
+        p->at = at;
+        if (at == p->end || *at != tag || tag > VARINT_ONE) {
+            break;
+        }
+        at++;
+    }
+    return any;
+}
+
 static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
                                struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
     size_t length = 0;
+    if (f->message == TC__OTLP_M_KEY_VALUE && quick_pairs(b, p, frame, f)) {
+        return TC_OK;
+    }
     if (!tc_pb_length(p, &length)) {
         return fail(b, p, f);
     }
@@ -221,9 +238,8 @@ static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
     }
     const unsigned char *end = p->at + length;
     bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
-    if ((f->message == TC__OTLP_M_KEY_VALUE && quick_pair(b, p->at, end, f->keep, keeps)) ||
-        (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR &&
-         quick_any(b, p->at, end, f->keep, keeps))) {
+    if (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR &&
+        quick_any(b, p->at, end, f->keep, keeps)) {
         p->at = end;
         return TC_OK;
     }
@@ -232,12 +248,30 @@ static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
     return TC_OK;
 }
 
-static tc_status check_field(struct tc__otlp_build *b, struct tc_pb *p,
-                             struct tc__otlp_frame *frame)
+/* A field of the wire type of its row; p is behind its tag. */
+static inline tc_status check_known(struct tc__otlp_build *b, struct tc_pb *p,
+                                    struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    if (f->type == TC__OTLP_T_MESSAGE) {
+        return check_message(b, p, frame, f);
+    }
+    if (tc__otlp_wires[f->type] == TC_PB_LENGTH) {
+        return check_string(b, p, frame, f);
+    }
+    return check_number(b, p, frame, f);
+}
+
+/*
+ * A tag of several bytes, of another wire type than its field's, or of a field that is not known.
+ * *out is the field to go on with; NULL when there is no more to do.
+ */
+static tc_status find_odd(struct tc__otlp_build *b, struct tc_pb *p,
+                          const struct tc__otlp_frame *frame, const struct tc__otlp_field **out)
 {
     const unsigned char *start = p->at;
     uint32_t number = 0;
     unsigned wire = 0;
+    *out = NULL;
     if (!tc_pb_tag(p, &number, &wire)) {
         return fail(b, p, NULL);
     }
@@ -245,21 +279,15 @@ static tc_status check_field(struct tc__otlp_build *b, struct tc_pb *p,
     if (f == NULL) {
         return tc_pb_skip(p, wire) ? TC_OK : fail(b, p, NULL);
     }
-    if (wire != WIRES[f->type]) {
-        if (f->many && wire == TC_PB_LENGTH) {
-            return check_packed(b, p, f);
-        }
-        bool group = wire == TC_PB_GROUP || wire == TC_PB_GROUP + 1;
-        return tc__otlp_build_fail(b, offset_of(b, start), f,
-                                   group ? "a group" : "a wrong wire type");
+    if (wire == tc__otlp_wires[f->type]) {
+        *out = f;
+        return TC_OK;
     }
-    if (f->type == TC__OTLP_T_MESSAGE) {
-        return check_message(b, p, frame, f);
+    if (f->many && wire == TC_PB_LENGTH) {
+        return check_packed(b, p, f);
     }
-    if (wire == TC_PB_LENGTH) {
-        return check_string(b, p, frame, f);
-    }
-    return check_number(b, p, frame, f);
+    bool group = wire == TC_PB_GROUP || wire == TC_PB_GROUP + 1;
+    return tc__otlp_build_fail(b, offset_of(b, start), f, group ? "a group" : "a wrong wire type");
 }
 
 tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id request)
@@ -277,6 +305,13 @@ tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id r
             frame = &b->frames[b->depth - 1];
             p.end = bytes + frame->end;
         }
-        TC_TRY(check_field(b, &p, frame));
+        const struct tc__otlp_field *f = tc__otlp_field_by_tag(frame->message, *p.at);
+        p.at += f != NULL;
+        if (f == NULL) {
+            TC_TRY(find_odd(b, &p, frame, &f));
+        }
+        if (f != NULL) {
+            TC_TRY(check_known(b, &p, frame, f));
+        }
     }
 }

@@ -16,6 +16,7 @@
 #include "codec/event_json/event_json_priv.h"
 #include "codec/k8s/k8s_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/metric/map_priv.h"
 #include "codec/train_log/text_priv.h"
 #include "event/event.h"
 
@@ -63,10 +64,10 @@ static inline const struct tc__otlp_value *tc__otlp_own(const struct tc__otlp_at
 }
 
 /* The most label pairs of a resource that are kept for its data points. */
-#define TC__OTLP_LABELS_MAX 64
+#define TC__OTLP_LABELS_MAX TC__METRIC_PLACES
 
 struct tc__otlp_label {
-    struct tc_slice key;
+    const struct tc__metric_label_row *row;
     struct tc_slice value;
 };
 
@@ -129,6 +130,8 @@ struct tc__otlp {
     /* Set by tc__otlp_init. */
     uint8_t attr_slots[TC__OTLP_ATTR_SLOTS];
     struct tc_event blank_xid;
+    struct tc__metric_keys label_keys; /* of the data points of a tape, whose keys last */
+    struct tc_scan kernel_scan;        /* see tc__kmsg_has_literal */
 };
 
 /* attrs.c */

@@ -382,7 +382,7 @@ static struct tc_otlp_reader *make_reader(struct tc__samples *s, size_t body_max
     if (s->in->reader != NULL) {
         return s->in->reader;
     }
-    struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
+    struct tc_otlp_limits limits = TC_OTLP_LIMITS_FILE;
     struct tc_otlp_reader *r = tc_otlp_reader_create(&limits, body_max);
     if (r == NULL) {
         (void)tc_fail(s->err, TC_E_NOMEM, 0, "no memory for requests of %zu bytes", body_max);

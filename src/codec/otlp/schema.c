@@ -2,6 +2,7 @@
 #include "codec/otlp/schema_priv.h"
 
 #include "base/assert.h"
+#include "base/pb.h"
 
 /* A message's row has no name, and its role in `type`; its fields follow. */
 static const struct tc__otlp_field ROWS[] = {
@@ -31,11 +32,26 @@ static const struct tc__otlp_field ROWS[] = {
 
 #define ROW_COUNT TC_COUNT(ROWS)
 
+const uint8_t tc__otlp_wires[] = {
+    [TC__OTLP_T_MESSAGE] = TC_PB_LENGTH,  [TC__OTLP_T_STRING] = TC_PB_LENGTH,
+    [TC__OTLP_T_BYTES] = TC_PB_LENGTH,    [TC__OTLP_T_ID16] = TC_PB_LENGTH,
+    [TC__OTLP_T_ID8] = TC_PB_LENGTH,      [TC__OTLP_T_BOOL] = TC_PB_VARINT,
+    [TC__OTLP_T_ENUM] = TC_PB_VARINT,     [TC__OTLP_T_UINT32] = TC_PB_VARINT,
+    [TC__OTLP_T_SINT32] = TC_PB_VARINT,   [TC__OTLP_T_INT64] = TC_PB_VARINT,
+    [TC__OTLP_T_UINT64] = TC_PB_VARINT,   [TC__OTLP_T_FIXED32] = TC_PB_FIXED32,
+    [TC__OTLP_T_FIXED64] = TC_PB_FIXED64, [TC__OTLP_T_SFIXED64] = TC_PB_FIXED64,
+    [TC__OTLP_T_DOUBLE] = TC_PB_FIXED64,
+};
+
 static void add(struct tc__otlp_message *m, const struct tc__otlp_field *f)
 {
     TC_ASSERT(f->number < TC__OTLP_NUMBERS && m->by_number[f->number] == 0);
     m->field_count++;
     m->by_number[f->number] = m->field_count;
+    unsigned tag = (unsigned)f->number << 3 | tc__otlp_wires[f->type];
+    if (tag < TC__OTLP_TAGS) {
+        m->by_tag[tag] = m->field_count;
+    }
     unsigned slot = tc__otlp_key_slot(f->name);
     while (m->by_key[slot] != 0) {
         slot = (slot + 1) & (TC__OTLP_KEY_SLOTS - 1);

@@ -109,6 +109,7 @@ struct tc__otlp_field {
 };
 
 #define TC__OTLP_NUMBERS 20   /* field numbers are below this */
+#define TC__OTLP_TAGS 128     /* protobuf's tags of one byte: number << 3 | wire type */
 #define TC__OTLP_KEY_SLOTS 64 /* a power of two; a message has some 16 fields */
 
 struct tc__otlp_message {
@@ -116,6 +117,7 @@ struct tc__otlp_message {
     uint8_t field_count;
     uint8_t role;                        /* enum tc__otlp_role */
     uint8_t by_number[TC__OTLP_NUMBERS]; /* index in fields + 1 */
+    uint8_t by_tag[TC__OTLP_TAGS];       /* the same, where the wire type is the field's */
     uint8_t by_key[TC__OTLP_KEY_SLOTS];  /* the same, open addressing */
 };
 
@@ -125,6 +127,9 @@ struct tc__otlp_schema {
 
 void tc__otlp_schema_init(struct tc__otlp_schema *s);
 
+/* How protobuf writes a type: enum tc_pb_wire by enum tc__otlp_type. */
+extern const uint8_t tc__otlp_wires[];
+
 /* What is kept of a log record's, a data point's or a metric's member of that name. */
 enum tc__otlp_keep tc__otlp_keep_by_name(struct tc_slice name);
 
@@ -133,6 +138,14 @@ static inline const struct tc__otlp_field *
 tc__otlp_field_by_number(const struct tc__otlp_message *m, uint32_t number)
 {
     unsigned index = number < TC__OTLP_NUMBERS ? m->by_number[number] : 0;
+    return index == 0 ? NULL : &m->fields[index - 1];
+}
+
+/* NULL: not known, of another wire type, or longer than one byte. */
+static inline const struct tc__otlp_field *tc__otlp_field_by_tag(const struct tc__otlp_message *m,
+                                                                 unsigned char first)
+{
+    unsigned index = first < TC__OTLP_TAGS ? m->by_tag[first] : 0;
     return index == 0 ? NULL : &m->fields[index - 1];
 }
 

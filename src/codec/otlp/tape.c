@@ -32,6 +32,13 @@ tc_status tc__otlp_build_fail(struct tc__otlp_build *b, size_t at,
                    path.len > 0 ? ": " : "", why);
 }
 
+static tc_status fail_crowded(struct tc__otlp_build *b, size_t at)
+{
+    return tc_fail(b->err, TC_E_LIMIT, at,
+                   "more than %zu objects in one request (limits.objects); send smaller requests",
+                   b->limits.objects_max);
+}
+
 static void own_begin(struct tc__otlp_build *b, unsigned role)
 {
     TC_ASSERT(b->owner_depth < TC__OTLP_OWNERS);
@@ -89,6 +96,9 @@ tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *
     const struct tc__otlp_message *m = &b->schema.messages[f->message];
     struct tc__otlp_frame *frame = &b->frames[b->depth];
     bool keeps = up->keeps && f->keep != TC__OTLP_K_NONE;
+    if (!tc__otlp_count(b, 1)) {
+        return fail_crowded(b, at);
+    }
     if (m->role == TC__OTLP_VALUE && ++b->values > b->limits.depth_max) {
         return tc__otlp_build_fail(b, at, f, "values are nested too deeply");
     }

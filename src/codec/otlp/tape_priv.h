@@ -100,8 +100,10 @@ struct tc__otlp_build {
     struct tc__otlp_frame *frames;
     uint32_t depth;
     uint32_t values; /* AnyValues among the frames */
+    uint32_t left;   /* objects that may still come */
     struct tc__otlp_owner owners[TC__OTLP_OWNERS];
     unsigned owner_depth;
+    bool keeps; /* a tape is wanted */
     bool is_full;
     struct tc_otlp_counts counts;
     struct tc_slice body;
@@ -112,6 +114,16 @@ struct tc__otlp_build {
 TC_CHECKED tc_status tc__otlp_build_fail(struct tc__otlp_build *b, size_t at,
                                          const struct tc__otlp_field *field, const char *why)
     __attribute__((cold));
+
+/* So many objects more; false when they are too many. */
+static inline bool tc__otlp_count(struct tc__otlp_build *b, uint32_t objects)
+{
+    if (__builtin_expect(b->left < objects, 0)) {
+        return false;
+    }
+    b->left -= objects;
+    return true;
+}
 
 static inline struct tc__otlp_node *tc__otlp_add(struct tc__otlp_build *b, unsigned keep,
                                                  unsigned type)
@@ -159,7 +171,7 @@ static inline void tc__otlp_open(struct tc__otlp_build *b, enum tc__otlp_message
     b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
                                            .node = TC__OTLP_NO_NODE,
                                            .end = (uint32_t)b->body.len,
-                                           .keeps = true,
+                                           .keeps = b->keeps,
                                            .first = true};
     b->depth = 1;
 }

@@ -109,11 +109,12 @@ static tc_status run_check(struct tc__otlp_build *b, enum tc_otlp_signal signal,
     return TC_OK;
 }
 
-tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
-                        enum tc_otlp_form form, struct tc_slice body, struct tc_otlp_tape *out_tape,
-                        struct tc_error *err)
+static tc_status check_body(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                            enum tc_otlp_form form, struct tc_slice body, bool keeps,
+                            struct tc_error *err)
 {
     struct tc__otlp_build *b = &r->build;
+    size_t objects_max = b->limits.objects_max;
     if (body.len > r->body_max) {
         return tc_fail(err, TC_E_LIMIT, 0, "a body of %zu bytes; the limit is %zu", body.len,
                        r->body_max);
@@ -124,10 +125,20 @@ tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
     b->text_length = 0;
     b->depth = 0;
     b->values = 0;
+    b->left = objects_max == 0 || objects_max > UINT32_MAX ? UINT32_MAX : (uint32_t)objects_max;
     b->owner_depth = 0;
+    b->keeps = keeps;
     b->is_full = false;
     b->counts = (struct tc_otlp_counts){0};
-    TC_TRY(run_check(b, signal, form));
+    return run_check(b, signal, form);
+}
+
+tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                        enum tc_otlp_form form, struct tc_slice body, struct tc_otlp_tape *out_tape,
+                        struct tc_error *err)
+{
+    const struct tc__otlp_build *b = &r->build;
+    TC_TRY(check_body(r, signal, form, body, true, err));
     *out_tape = (struct tc_otlp_tape){
         .signal = signal,
         .form = form,
@@ -137,6 +148,15 @@ tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
         .count = b->count,
         .counts = b->counts,
     };
+    return TC_OK;
+}
+
+tc_status tc_otlp_verify(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                         enum tc_otlp_form form, struct tc_slice body,
+                         struct tc_otlp_counts *out_counts, struct tc_error *err)
+{
+    TC_TRY(check_body(r, signal, form, body, false, err));
+    *out_counts = r->build.counts;
     return TC_OK;
 }
 
@@ -214,6 +234,7 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, const struct tc_otlp_tape *ta
     o->decode.lasting = in->bytes;
     o->decode.seen_ns = TC_TIME_NONE;
     o->decode.bad = (struct tc_error){0};
+    o->label_keys = (struct tc__metric_keys){0};
     if (o->has_places) {
         memset(o->places, 0, sizeof o->places);
         o->has_places = false;

@@ -24,17 +24,23 @@ enum tc_otlp_form { TC_OTLP_PROTOBUF, TC_OTLP_JSON };
 
 /* What one request may be. A record over one of the last three is rejected, the rest is taken. */
 struct tc_otlp_limits {
+    size_t objects_max;     /* messages of any kind in a request, down to attributes and values: one
+                               with more is refused when that is seen. 0: no bound */
     size_t depth_max;       /* of nested values; more is malformed. At most 1024 */
     size_t attributes_max;  /* of one record, data point, span, resource or scope */
     size_t key_bytes_max;   /* of an attribute */
     size_t value_bytes_max; /* of one string or byte value, bodies too */
 };
 
-#define TC_OTLP_LIMITS_DEFAULT                       \
-    ((struct tc_otlp_limits){.depth_max = 64,        \
-                             .attributes_max = 1024, \
-                             .key_bytes_max = 1024,  \
+#define TC_OTLP_LIMITS_OF(objects)                     \
+    ((struct tc_otlp_limits){.objects_max = (objects), \
+                             .depth_max = 64,          \
+                             .attributes_max = 1024,   \
+                             .key_bytes_max = 1024,    \
                              .value_bytes_max = (size_t)1 << 20})
+#define TC_OTLP_LIMITS_DEFAULT TC_OTLP_LIMITS_OF(1048576)
+/* A file is as long as it is, and nobody waits for it. */
+#define TC_OTLP_LIMITS_FILE TC_OTLP_LIMITS_OF(0)
 
 struct tc_otlp_counts {
     uint64_t records;  /* log records, data points or spans in the body */
@@ -76,13 +82,19 @@ void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits 
  * The tape of a body that is a well-formed request of that signal. TC_E_MALFORMED with offset and
  * field in err when it is not: over-long varints, lengths past the end, field 0, groups, wrong wire
  * types, ids of a wrong length, JSON of wrong types or with integers out of range, nesting over
- * depth_max. Strings that are no UTF-8 are well-formed: they are kept and shown escaped.
- * An empty body is a request without records. TC_E_LIMIT for a body above body_max, and for one
- * with more values than one for each three bytes of body_max: empty ones in great numbers.
+ * depth_max, more objects than objects_max. Strings that are no UTF-8 are well-formed: they are
+ * kept and shown escaped. An empty body is a request without records. TC_E_LIMIT for a body above
+ * body_max, and for one with more values than one for each three bytes of body_max: empty ones in
+ * great numbers.
  */
 TC_CHECKED tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
                                    enum tc_otlp_form form, struct tc_slice body,
                                    struct tc_otlp_tape *out_tape, struct tc_error *err);
+
+/* The same for who wants no tape: next to no memory is used, however many values the body has. */
+TC_CHECKED tc_status tc_otlp_verify(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                                    enum tc_otlp_form form, struct tc_slice body,
+                                    struct tc_otlp_counts *out_counts, struct tc_error *err);
 
 /*
  * Hands over the events of a body; rejected records make none. in->bytes is the tape's body,

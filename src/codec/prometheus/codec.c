@@ -48,11 +48,7 @@ struct walk {
     struct tc__metric_use last_use;
     bool last_found;
     const struct tc__prom_kube *last_kube; /* it is one of kube-state-metrics; NULL */
-    /* And the last key at each place among the labels. */
-    struct {
-        struct tc_slice key;
-        const struct tc__metric_label_row *row;
-    } keys[TC__PROM_LABELS_MAX];
+    struct tc__metric_keys keys;
     /* Ranks that were told, while they are looked for; NULL map otherwise. */
     struct tc_map *places;
     size_t place_count;
@@ -117,16 +113,6 @@ static tc_status tell_place(struct walk *w, struct tc_slice line, const struct t
     return deliver(w, line, &place, time_ns);
 }
 
-static const struct tc__metric_label_row *lookup_label(struct walk *w, size_t place,
-                                                       struct tc_slice key)
-{
-    if (!tc_slice_eq(key, w->keys[place].key)) {
-        w->keys[place].key = key;
-        w->keys[place].row = tc__metric_label_find(key);
-    }
-    return w->keys[place].row;
-}
-
 static enum tc__metric_verdict read_labels(struct walk *w, const struct tc__prom_sample *sample,
                                            struct tc_event *out)
 {
@@ -134,7 +120,7 @@ static enum tc__metric_verdict read_labels(struct walk *w, const struct tc__prom
     tc__metric_begin(&labels, &w->last_use, w->out->arena);
     for (size_t i = 0; i < sample->label_count; i++) {
         const struct tc__prom_label *label = &sample->labels[i];
-        const struct tc__metric_label_row *row = lookup_label(w, i, label->key);
+        const struct tc__metric_label_row *row = tc__metric_label_again(&w->keys, i, label->key);
         if (row != NULL) {
             tc__metric_label_set(&labels, row,
                                  label->escaped ? tc__prom_unescape(label->value, w->out->arena)

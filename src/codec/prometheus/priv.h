@@ -8,6 +8,7 @@
 
 #include "base/slice.h"
 #include "codec/codec.h"
+#include "codec/metric/map_priv.h"
 #include "codec/prometheus/prometheus.h"
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 /* More labels than any exporter gives one sample. */
-#define TC__PROM_LABELS_MAX 64
+#define TC__PROM_LABELS_MAX TC__METRIC_PLACES
 
 struct tc__prom_label {
     struct tc_slice key;

@@ -32,6 +32,7 @@ static const struct tc_record_type WRITER = {
              [BY_NODE] = {TC_FIELD(struct ckpt_writer, job), TC_FIELD(struct ckpt_writer, rank),
                           TC_FIELD(struct ckpt_writer, ns), TC_FIELD(struct ckpt_writer, pod),
                           TC_FIELD(struct ckpt_writer, node)}},
+    .chain = {TC_FIELD(struct ckpt_writer, job), TC_FIELD(struct ckpt_writer, step)},
 };
 static const struct tc_record_type ENDED = {
     .size = sizeof(struct ckpt_ended),
@@ -89,6 +90,20 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
     return true;
 }
 
+int64_t tc__ckpt_peer_gone(const struct checkpoint_stall *st, const struct ckpt_writer *w)
+{
+    int64_t gone_ns = INT64_MAX;
+    const struct ckpt_writer *peer = tc__window_newest(&st->writers, w);
+    for (unsigned i = 0; peer != NULL && i < CKPT_PEERS_VISITED_MAX; i++) {
+        struct ckpt_over over;
+        if (is_over(st, peer, &over) && over.why == CKPT_POD_GONE && over.time_ns < gone_ns) {
+            gone_ns = over.time_ns;
+        }
+        peer = tc__window_older(&st->writers, peer);
+    }
+    return gone_ns;
+}
+
 static bool same_checkpoint(const struct ckpt_writer *a, const struct ckpt_writer *b)
 {
     if (!tc_slice_eq(a->job, b->job) || !tc__ckpt_same_step(a->step, b->step)) {
@@ -99,12 +114,20 @@ static bool same_checkpoint(const struct ckpt_writer *a, const struct ckpt_write
             tc_slice_eq(a->pod.len > 0 ? a->ns : a->node, a->pod.len > 0 ? b->ns : b->node));
 }
 
-/* The stall of the writer's checkpoint. When there are too many, the oldest gives way to it. */
+/* The stall that gives way to another when there are too many: of who has the most of them. */
+static struct ckpt_stall *crowding_stall(const struct checkpoint_stall *st)
+{
+    uint64_t writers[CKPT_STALLS_MAX];
+    for (size_t i = 0; i < CKPT_STALLS_MAX; i++) {
+        writers[i] = st->stalls[i].writers[0];
+    }
+    return &st->stalls[tc__window_crowder(&st->writers, writers, CKPT_STALLS_MAX)];
+}
+
+/* The stall of the writer's checkpoint. */
 static struct ckpt_stall *stall_of(struct checkpoint_stall *st, const struct ckpt_writer *w)
 {
     struct ckpt_stall *spare = NULL;
-    struct ckpt_stall *oldest = &st->stalls[0];
-    int64_t oldest_ns = INT64_MAX;
     for (uint32_t i = 0; i < st->stall_count; i++) {
         struct ckpt_stall *s = &st->stalls[i];
         const struct ckpt_writer *first = s->used ? tc__ckpt_writer(st, s, 0) : NULL;
@@ -112,19 +135,14 @@ static struct ckpt_stall *stall_of(struct checkpoint_stall *st, const struct ckp
             return s;
         }
         spare = !s->used && spare == NULL ? s : spare;
-        if (first != NULL && first->begin_ns < oldest_ns) {
-            oldest = s;
-            oldest_ns = first->begin_ns;
-        }
     }
     if (spare == NULL && st->stall_count < CKPT_STALLS_MAX) {
         spare = &st->stalls[st->stall_count++];
     }
     if (spare == NULL) {
         st->base.dropped++;
-        spare = oldest;
+        spare = crowding_stall(st);
     }
-    TC_ASSERT(spare != NULL);
     *spare = (struct ckpt_stall){.used = true};
     return spare;
 }
@@ -202,7 +220,7 @@ static void look_at_ages(struct checkpoint_stall *st)
     for (;;) {
         struct ckpt_writer *w = tc__window_at(&st->writers, st->due);
         if (w == NULL && st->due != TC_RING_NONE) {
-            w = tc_ring_oldest(&st->writers.ring, &st->due);
+            w = tc__window_first_after(&st->writers, st->due);
         }
         if (w == NULL || w->begin_ns > st->base.now_ns - st->threshold_ns) {
             return;

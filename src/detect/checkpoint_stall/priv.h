@@ -27,6 +27,8 @@
 #define CKPT_STALLS_MAX 256
 /* Signs of one node or pod that one look may visit. */
 #define CKPT_SIGNS_VISITED_MAX 64
+/* Writers of one checkpoint of which one may be gone. */
+#define CKPT_PEERS_VISITED_MAX 1024
 #define CKPT_KEPT_NS (86400 * TC_SECOND)
 
 /* What proves that storage is in trouble, in the order of precedence. */
@@ -189,6 +191,12 @@ struct checkpoint_stall {
     bool dirty;             /* something came that may join a stall */
     bool moved;             /* something came that may end one */
 };
+
+/* ---- detector.c ------------------------------------------------------------------------------ */
+
+/* When the first pod ended that had not written its part of the writer's checkpoint; INT64_MAX when
+ * none has. The others wait for it from then on, whatever the storage does. */
+int64_t tc__ckpt_peer_gone(const struct checkpoint_stall *st, const struct ckpt_writer *w);
 
 /* ---- job.c ----------------------------------------------------------------------------------- */
 

@@ -332,6 +332,19 @@ static const struct ckpt_sign *find_sign(const struct checkpoint_stall *st,
     return found;
 }
 
+/* The best sign of one kind that can have to do with what became of the writer. */
+static const struct ckpt_sign *sign_for(const struct checkpoint_stall *st,
+                                        const struct ckpt_writer *w, enum ckpt_proof proof,
+                                        bool *out_pod, bool *io_left_out)
+{
+    int64_t from_ns = w->begin_ns - st->window_ns;
+    int64_t to_ns = w->failed ? w->end_ns + st->window_ns : st->base.now_ns;
+    const struct ckpt_sign *sign = find_sign(st, w, proof, from_ns, to_ns, out_pod, io_left_out);
+    int64_t gone_ns = sign == NULL || w->failed ? to_ns : tc__ckpt_peer_gone(st, w);
+    return gone_ns >= to_ns ? sign
+                            : find_sign(st, w, proof, from_ns, gone_ns, out_pod, io_left_out);
+}
+
 bool tc__ckpt_look(const struct checkpoint_stall *st, struct ckpt_stall *s)
 {
     bool changed = false;
@@ -345,10 +358,8 @@ bool tc__ckpt_look(const struct checkpoint_stall *st, struct ckpt_stall *s)
                 continue;
             }
             bool pod = false;
-            int64_t to_ns = w->failed ? w->end_ns + st->window_ns : st->base.now_ns;
             const struct ckpt_sign *sign =
-                find_sign(st, w, (enum ckpt_proof)p, w->begin_ns - st->window_ns, to_ns, &pod,
-                          &s->incomplete);
+                sign_for(st, w, (enum ckpt_proof)p, &pod, &s->incomplete);
             if (sign != NULL && (best == NULL || pod > best_pod ||
                                  (pod == best_pod && sign->first_ns < best->first_ns))) {
                 best = sign;

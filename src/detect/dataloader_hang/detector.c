@@ -25,7 +25,7 @@
 #define POD_RING_BYTES ((size_t)8 << 20)
 #define JOB_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)4 << 20)
-#define ARENA_BYTES ((size_t)16 << 20)
+#define ARENA_BYTES ((size_t)20 << 20)
 
 struct state {
     struct tc_detector_base base;
@@ -176,16 +176,18 @@ static void unwatch(struct state *st, struct dl_pod *pod)
     pod->dirty = false;
 }
 
-/* A free place among the watched, or WATCHED_MAX. */
+/* A place among the watched: a free one, or that of a pod of the sender that has the most. */
 static size_t free_place(struct state *st)
 {
     if (st->watched_count < WATCHED_MAX) {
         return st->watched_count++;
     }
-    size_t found = WATCHED_MAX;
     /* Rare: places are given back from the end whenever all pods are looked at. */
-    for (size_t i = 0; i < WATCHED_MAX && found == WATCHED_MAX; i++) {
-        found = tc__window_at(&st->pods, st->watched[i]) == NULL ? i : found;
+    size_t found = tc__window_crowder(&st->pods, st->watched, WATCHED_MAX);
+    struct dl_pod *pod = tc__window_at(&st->pods, st->watched[found]);
+    if (pod != NULL) {
+        st->base.dropped++;
+        unwatch(st, pod);
     }
     return found;
 }
@@ -195,10 +197,6 @@ static void watch(struct state *st, struct dl_pod *pod)
 {
     if (pod->watch == 0) {
         size_t i = free_place(st);
-        if (i == WATCHED_MAX) {
-            st->base.dropped++;
-            return;
-        }
         st->watched[i] = pod->head.pos;
         pod->watch = (uint32_t)i + 1;
     }
@@ -311,16 +309,6 @@ static tc_status visit(struct state *st, size_t i, bool last_word, const struct 
     return TC_OK;
 }
 
-static tc_status visit_dirty(struct state *st, const struct tc_sink *out)
-{
-    size_t count = st->dirty_count;
-    st->dirty_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        TC_TRY(visit(st, st->dirty[i], false, out));
-    }
-    return TC_OK;
-}
-
 static tc_status visit_all(struct state *st, bool last_word, const struct tc_sink *out)
 {
     st->due_ns = INT64_MAX;
@@ -331,6 +319,19 @@ static tc_status visit_all(struct state *st, bool last_word, const struct tc_sin
     }
     while (st->watched_count > 0 && st->watched[st->watched_count - 1] == TC_RING_NONE) {
         st->watched_count--;
+    }
+    return TC_OK;
+}
+
+static tc_status visit_dirty(struct state *st, const struct tc_sink *out)
+{
+    size_t count = st->dirty_count;
+    st->dirty_count = 0;
+    if (count == WATCHED_MAX) { /* there was no room to note more */
+        return visit_all(st, false, out);
+    }
+    for (size_t i = 0; i < count; i++) {
+        TC_TRY(visit(st, st->dirty[i], false, out));
     }
     return TC_OK;
 }

@@ -29,14 +29,28 @@ static int64_t dl_silent_since(const struct dl_pod *pod, const struct dl_job *jo
 }
 
 /*
+ * The loader failed while a checkpoint was written beside the training, and the training stopped
+ * with the error rather than with the checkpoint: that is nearer to where the stall begins.
+ */
+static bool stopped_with(const struct dl_sign *error, const struct dl_checkpoint *c,
+                         int64_t start_ns)
+{
+    int64_t apart_ns = error->time_ns - start_ns;
+    return error->known && error->time_ns > c->begin_ns && start_ns > c->begin_ns &&
+           (apart_ns < 0 ? -apart_ns : apart_ns) < start_ns - c->begin_ns;
+}
+
+/*
  * A checkpoint that began at the last step and has not ended is why no step
  * ends. One that began when the stall was already too long does not explain it.
  */
-static bool writes_checkpoint(const struct dl_checkpoint *c, int64_t start_ns,
-                              const struct dl_limits *limits)
+static bool writes_checkpoint(const struct dl_pod *pod, const struct dl_checkpoint *c,
+                              int64_t start_ns, const struct dl_limits *limits)
 {
     return c->begin_ns > c->end_ns && c->begin_ns >= start_ns - SAMPLING_NS &&
-           c->begin_ns - start_ns < limits->threshold_ns;
+           c->begin_ns - start_ns < limits->threshold_ns &&
+           !stopped_with(&pod->errors.first, c, start_ns) &&
+           !stopped_with(&pod->errors.last, c, start_ns);
 }
 
 /* Something other than the data loader holds the pod up, or it has ended. */
@@ -47,8 +61,8 @@ static bool excused(const struct dl_pod *pod, const struct dl_job *job,
     int64_t ended_ns =
         stall->tracked ? tc__dl_max(pod->ended_ns, pod->restarted_ns) : pod->ended_ns;
     return ended_ns >= stall->start_ns ||
-           writes_checkpoint(&pod->checkpoint, stall->start_ns, limits) ||
-           (job != NULL && writes_checkpoint(&job->checkpoint, stall->start_ns, limits));
+           writes_checkpoint(pod, &pod->checkpoint, stall->start_ns, limits) ||
+           (job != NULL && writes_checkpoint(pod, &job->checkpoint, stall->start_ns, limits));
 }
 
 static bool reported_stall(const struct dl_pod *pod, const struct dl_job *job,

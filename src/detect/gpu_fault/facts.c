@@ -27,10 +27,9 @@ bool tc__gpuf_is_owned(int64_t code)
     case 140:
     case 171:
     case 172:
-    case 74: /* nvlink_degraded */
         return true;
     default:
-        return code >= 144 && code <= 150;
+        return tc_xid_is_nvlink(code); /* nvlink_degraded */
     }
 }
 

@@ -43,7 +43,8 @@ struct gpuf_gpu *tc__gpuf_known(const struct gpuf_state *st, const struct tc_gpu
 {
     struct gpuf_gpu *gpu = NULL;
     for (unsigned i = 0; i < TC_GPU_IDS; i++) {
-        struct gpuf_gpu key = {.id = tc_gpu_id(names, i)};
+        struct gpuf_gpu key;
+        key.id = tc_gpu_id(names, i);
         struct gpuf_gpu *part = key.id == 0 ? NULL : tc__window_get(&st->gpus, &key);
         if (part == NULL || part->taken_over) {
             continue;

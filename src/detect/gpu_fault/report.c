@@ -128,8 +128,7 @@ static struct tc_slice headline(struct writer *w)
         tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, GPUF_FACTS_MAX)),
         lasted ? ", first " : ", ", tc_as_moment(first_ns),
         tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - first_ns)),
-        tc_when(w->in->told_others > 0, ", with {} more of the node",
-                (int64_t)w->in->told_others));
+        tc_when(w->in->told_others > 0, ", with {} more of the node", (int64_t)w->in->told_others));
 }
 
 static struct tc_slice remediation(struct writer *w)

@@ -27,7 +27,8 @@ bool tc__gpuf_nodes_init(struct gpuf_state *st)
 /* NULL when none is known. */
 static struct gpuf_node *known_node(const struct gpuf_state *st, struct tc_slice name)
 {
-    struct gpuf_node key = {.node = name};
+    struct gpuf_node key; /* some kilobytes, of which only the name is looked at */
+    key.node = name;
     return tc__window_get(&st->nodes, &key);
 }
 

@@ -26,6 +26,7 @@
 #define KILL_RING_BYTES ((size_t)2 << 20)
 #define POD_RING_BYTES ((size_t)8 << 20)
 #define PROCESS_RING_BYTES ((size_t)1 << 20)
+#define ACCOUNT_RING_BYTES ((size_t)1 << 19)
 #define ARENA_BYTES ((size_t)16 << 20)
 
 struct state {
@@ -34,13 +35,17 @@ struct state {
     struct tc_window kills;
     struct tc_window pods;
     struct tc_window processes;
-    uint64_t *news; /* positions of pods that have some, in a circle */
+    struct tc_window accounts; /* of batch jobs, without node and date: told at the end, if nobody
+                                  else told of the kill */
+    uint64_t *news;            /* positions of pods that have some, in a circle */
     size_t news_first;
     size_t news_count;
 };
 
 /* Without a pid, kills are told apart by whom they hit. */
 enum { BY_PID, BY_POD };
+/* After the keys of a pod: the newest of a batch job. */
+enum { BY_JOB = 3 };
 
 static const struct tc_record_type KILL = {
     .size = sizeof(struct oom_kill),
@@ -64,7 +69,8 @@ static const struct tc_record_type POD = {
     .keys = {{TC_FIELD(struct oom_pod, uid)},
              {TC_FIELD(struct oom_pod, node), TC_FIELD(struct oom_pod, ns),
               TC_FIELD(struct oom_pod, name)},
-             {TC_FIELD(struct oom_pod, ns), TC_FIELD(struct oom_pod, name)}},
+             {TC_FIELD(struct oom_pod, ns), TC_FIELD(struct oom_pod, name)},
+             [BY_JOB] = {TC_FIELD(struct oom_pod, podless), TC_FIELD(struct oom_pod, job)}},
     .chain = {TC_FIELD(struct oom_pod, node)},
 };
 static const struct tc_record_type PROCESS = {
@@ -74,6 +80,13 @@ static const struct tc_record_type PROCESS = {
               TC_TEXT(struct oom_process, pod), TC_TEXT(struct oom_process, pod_uid),
               TC_TEXT(struct oom_process, job)},
     .keys = {{TC_FIELD(struct oom_process, node), TC_FIELD(struct oom_process, pid)}},
+};
+
+static const struct tc_record_type ACCOUNT = {
+    .size = sizeof(struct oom_kill),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct oom_kill, job), TC_TEXT(struct oom_kill, pod_uid)},
+    .keys = {{TC_FIELD(struct oom_kill, job)}},
 };
 
 static bool is_old(const struct tc_window *w, const void *record)
@@ -92,6 +105,9 @@ static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint
         return NULL;
     }
     tc__window_pod_put(w, kept);
+    if (kept->podless && kept->job.len > 0) {
+        tc__window_index(w, BY_JOB, kept);
+    }
     struct oom_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
@@ -141,9 +157,29 @@ static struct tc_slice rank_name(struct state *st, const struct oom_process *p)
     return tc_format(&b, "rank {} of {} on {}", p->rank, p->job, p->node);
 }
 
-/* "job 4711 on gpu-04" */
-static struct tc_slice job_name(struct state *st, const struct oom_kill *kill)
+/* The newest batch job of that name; NULL when none is known to have been killed. */
+static const struct oom_pod *find_job(const struct state *st, struct tc_slice job)
 {
+    struct oom_pod key = {.job = job, .podless = true};
+    const struct oom_pod *known = job.len == 0 ? NULL : tc__window_get_by(&st->pods, BY_JOB, &key);
+    return known != NULL && known->burst.known ? known : NULL;
+}
+
+/*
+ * What a batch job is known by that a kill names: "job 4711 on gpu-04". Who says no node (sacct)
+ * tells of the kill that others tell of at that time. *out_retold is set then.
+ */
+static struct tc_slice job_name(struct state *st, const struct oom_kill *kill, bool *out_retold)
+{
+    const struct oom_pod *same = find_job(st, kill->job);
+    if (same != NULL) {
+        bool lacking = kill->node.len == 0 || same->node.len == 0;
+        *out_retold = lacking && kill->time_ns <= same->burst.last_ns + st->window_ns &&
+                      kill->time_ns >= same->burst.first_ns - st->window_ns;
+        if (*out_retold || tc_slice_eq(kill->node, same->node)) {
+            return same->uid;
+        }
+    }
     size_t len = kill->node.len + kill->job.len + 32;
     char *text = tc_new(st->base.scratch, char, len);
     struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
@@ -277,7 +313,7 @@ static tc_status attach(struct state *st, struct oom_pod *pod, struct oom_kill *
         /* What was put down to the pod for its node alone was this kill, or was not its. */
         *burst = (struct oom_burst){0};
     }
-    bool again = kill->attached && burst->known;
+    bool again = (kill->attached || kill->retold) && burst->known;
     kill->attached = true;
     pod->incomplete = pod->incomplete || st->kills.lost_ns >= kill->time_ns - st->window_ns;
     if (tc__oom_burst_add(burst, kill, again, tie)) {
@@ -371,6 +407,24 @@ static tc_status on_kill(struct state *st, const struct oom_kill *news, const st
     return place_kill(st, kept, out);
 }
 
+/* A batch job was killed for memory. Who knows neither node nor date has the last word, not the
+ * first. */
+static tc_status on_job_kill(struct state *st, struct oom_kill *kill, const struct tc_sink *out)
+{
+    struct oom_kill *account = tc__window_get(&st->accounts, kill);
+    bool bare = kill->node.len == 0 && !tc_time_is_date(kill->time_ns);
+    if (bare && kill->job.len > 0) {
+        kill->gone = find_job(st, kill->job) != NULL;
+        bool ok = account != NULL || tc__window_add(&st->accounts, kill, st->base.now_ns) != NULL;
+        return ok ? TC_OK : TC_E_NOMEM;
+    }
+    if (account != NULL) {
+        account->gone = true;
+    }
+    kill->pod_uid = job_name(st, kill, &kill->retold);
+    return on_kill(st, kill, out);
+}
+
 /* The kubelet says that a container of the pod was killed for memory. */
 static tc_status on_end(struct state *st, struct oom_pod *pod, const struct oom_end *end,
                         const struct tc_sink *out)
@@ -438,8 +492,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     if (is_kill) {
         st->base.late += ev->time_ns < st->base.now_ns - 2 * st->window_ns;
-        kill.pod_uid = kill.of_job ? job_name(st, &kill) : kill.pod_uid;
-        return on_kill(st, &kill, out);
+        return kill.of_job ? on_job_kill(st, &kill, out) : on_kill(st, &kill, out);
     }
     bool placed = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_NCCL_RAS;
     if (placed && ev->scope.pid > 0 && ev->scope.node.len > 0 && (named || ev->scope.rank >= 0)) {
@@ -465,8 +518,20 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 /* Says what is left, and how many were killed in the end. */
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
+    struct state *st = state;
+    const struct tc_ring *ring = &st->accounts.ring;
+    uint64_t pos = TC_RING_NONE;
+    struct oom_kill *account = tc_ring_oldest(&st->accounts.ring, &pos);
     (void)now_ns;
-    return tell(state, INT64_MAX, true, out);
+    for (; account != NULL; account = tc_ring_next(ring, pos, &pos)) {
+        struct oom_kill kill = *account;
+        bool told = account->gone;
+        account->gone = true;
+        kill.pod_uid = job_name(st, &kill, &kill.retold);
+        TC_TRY(told ? TC_OK : on_kill(st, &kill, out));
+        TC_TRY(tell(st, INT64_MAX, true, out));
+    }
+    return tell(st, INT64_MAX, true, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
@@ -477,7 +542,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     bool ok = st->news != NULL &&
               tc__window_open(&st->kills, base, &KILL, KILL_RING_BYTES, 3 * st->window_ns) &&
               tc__window_open(&st->pods, base, &POD, POD_RING_BYTES, NAMES_KEPT_NS) &&
-              tc__window_open(&st->processes, base, &PROCESS, PROCESS_RING_BYTES, NAMES_KEPT_NS);
+              tc__window_open(&st->processes, base, &PROCESS, PROCESS_RING_BYTES, NAMES_KEPT_NS) &&
+              tc__window_open(&st->accounts, base, &ACCOUNT, ACCOUNT_RING_BYTES, TC_KEPT_ALWAYS);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 

@@ -73,6 +73,7 @@ struct oom_kill {
     enum oom_cause cause;
     bool elsewhere; /* its cgroup is known, and is no pod's */
     bool of_job;    /* of a batch job: that stands for its pod */
+    bool retold;    /* the job's kill is known; this says its node, or that did */
     bool attached;  /* to a pod or a rank, for sure */
     bool gone;
 };

@@ -536,8 +536,9 @@ static bool has_direct_culprit(const struct nccl_eval *e, const struct nccl_op *
     return false;
 }
 
-/* Ranks of which nothing is known. Where most members are unknown, nobody is blamed. */
-static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e)
+/* Ranks of which nothing is known: those that left nothing, or those whose dump cannot be read.
+ * Where most members are unknown, nobody is blamed. */
+static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e, bool left_nothing)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
@@ -554,12 +555,17 @@ static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e)
         }
         for (uint32_t i = 0; i < op->target_count; i++) {
             const struct nccl_target *t = &e->targets[op->target_first + i];
-            if (t->block == NCCL_ABSENT && (direct || unexplained)) {
+            if (left_nothing && t->block == NCCL_ABSENT && (direct || unexplained)) {
                 blame(e, t->rank, NCCL_BLAME_ABSENT, o, t);
-            } else if (t->block == NCCL_UNREADABLE && unexplained && absent == 0) {
+            } else if (!left_nothing && t->block == NCCL_UNREADABLE && unexplained && absent == 0) {
                 blame(e, t->rank, NCCL_BLAME_UNREADABLE, o, t);
             }
         }
+    }
+    uint32_t before = e->culprit_count;
+    number_culprits(st, e);
+    if (e->culprit_count != before) {
+        spread(st, e);
     }
 }
 
@@ -588,11 +594,7 @@ tc_status tc__nccl_blame(struct nccl_hang *st, struct nccl_eval *e)
     if (!find_cycles(st, e)) {
         return TC_E_NOMEM;
     }
-    uint32_t before = e->culprit_count;
-    find_unknown(st, e);
-    number_culprits(st, e);
-    if (e->culprit_count != before) {
-        spread(st, e);
-    }
+    find_unknown(st, e, true);
+    find_unknown(st, e, false); /* what a rank that left nothing explains, a torn dump does not */
     return TC_OK;
 }

@@ -38,16 +38,20 @@ struct nccl_nodes *tc__nodes_create(struct tc_detector_base *base,
     return n->items != NULL && tc_map_init(&n->index, base->arena, NODES_MAX) ? n : NULL;
 }
 
-/* Of a GPU of the node when its address is known, else of the node. */
-static uint64_t name_of(struct tc_slice node, struct tc_bdf pci)
+static uint64_t node_hash(struct tc_slice node)
 {
-    uint64_t device = (uint64_t)pci.domain << 16 | (uint64_t)pci.bus << 8 | pci.device;
-    return tc_hash_mix(tc_slice_hash(node, pci.known), pci.known ? device : 0);
+    return tc_slice_hash(node, 0);
 }
 
-static struct heard *find(const struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci)
+/* Of a GPU when its address is known, else of the node itself; `node` is the hash of its name. */
+static uint64_t name_of(uint64_t node, struct tc_bdf pci)
 {
-    uint64_t name = name_of(node, pci);
+    uint64_t device = (uint64_t)pci.domain << 16 | (uint64_t)pci.bus << 8 | pci.device;
+    return tc_hash_mix(node, pci.known ? device : UINT64_MAX);
+}
+
+static struct heard *find(const struct nccl_nodes *n, uint64_t name)
+{
     struct tc_map_iter it = tc_map_find(&n->index, name);
     uint64_t v = tc_map_next(&n->index, &it);
     return v == 0 ? NULL : &n->items[v - 1];
@@ -59,12 +63,12 @@ static bool is_of_program(int64_t code)
     return xid != NULL && xid->class == TC_XID_APPLICATION;
 }
 
-static void note(struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci,
-                 const struct tc_event *ev)
+/* What an event says of a node or GPU: that there is something to read, and its Xid if that counts.
+ */
+static void note(struct nccl_nodes *n, uint64_t name, const struct tc_event *ev, bool counts)
 {
-    struct heard *h = find(n, node, pci);
+    struct heard *h = find(n, name);
     if (h == NULL) {
-        uint64_t name = name_of(node, pci);
         if (n->count == NODES_MAX || !tc_map_add(&n->index, name, n->count + 1, 0)) {
             (*n->ignored)++;
             return;
@@ -72,9 +76,8 @@ static void note(struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci,
         h = &n->items[n->count++];
         *h = (struct heard){.name = name, .xid_ns = TC_TIME_NONE};
     }
-    /* The latest; of one time the highest, so that their order does not matter. Those of programs
-     * tell of the end of a process, not of its GPU. */
-    if (ev->kind == TC_EVENT_XID && tc_time_is_date(ev->time_ns) && !is_of_program(ev->xid.code) &&
+    /* The latest; of one time the highest, so that their order does not matter. */
+    if (counts &&
         (ev->time_ns > h->xid_ns || (ev->time_ns == h->xid_ns && ev->xid.code > h->xid))) {
         h->xid_ns = ev->time_ns;
         h->xid = ev->xid.code;
@@ -87,9 +90,13 @@ void tc__nodes_on_event(struct nccl_nodes *n, const struct tc_event *ev)
     if (s->node.len == 0) {
         return;
     }
-    note(n, s->node, (struct tc_bdf){0}, ev);
-    if (ev->kind == TC_EVENT_XID && s->pci.known) {
-        note(n, s->node, s->pci, ev);
+    uint64_t node = node_hash(s->node);
+    bool xid = ev->kind == TC_EVENT_XID;
+    /* Those of programs tell of the end of a process, not of its GPU. */
+    bool counts = xid && tc_time_is_date(ev->time_ns) && !is_of_program(ev->xid.code);
+    note(n, name_of(node, (struct tc_bdf){0}), ev, counts);
+    if (xid && s->pci.known) {
+        note(n, name_of(node, s->pci), ev, counts);
     }
 }
 
@@ -144,10 +151,11 @@ static void write_check(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct nccl_check *c = arg->object;
     const struct tc_scope *at = c->place;
+    uint64_t name = node_hash(at->node);
     const struct heard *node =
-        at->node.len == 0 ? NULL : find(c->nodes, at->node, (struct tc_bdf){0});
+        at->node.len == 0 ? NULL : find(c->nodes, name_of(name, (struct tc_bdf){0}));
     const struct heard *own =
-        node != NULL && at->pci.known ? find(c->nodes, at->node, at->pci) : node;
+        node != NULL && at->pci.known ? find(c->nodes, name_of(name, at->pci)) : node;
     if (node == NULL) {
         tc_format(b, "read the kernel log of its node for Xid errors and check the GPU with "
                      "nvidia-smi -q; drain the node if it shows one");

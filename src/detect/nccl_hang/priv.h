@@ -27,6 +27,7 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/nccl_hang/place_priv.h"
+#include "detect/quota_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -45,12 +46,14 @@
 #define NCCL_RING_BYTES ((size_t)16 << 20)
 #define NCCL_NAMES_BYTES ((size_t)4 << 20)
 #define NCCL_EVAL_BYTES ((size_t)40 << 20)
-#define NCCL_ARENA_BYTES ((size_t)204 << 20)
+#define NCCL_ARENA_BYTES ((size_t)208 << 20)
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
 #define NCCL_TEXT_MAX 512 /* of one string kept with a record */
 #define NCCL_SIZES_MAX 256
+/* What a record takes of the ring at most. */
+#define NCCL_RECORD_BYTES_MAX (sizeof(struct nccl_record) + 3 * NCCL_TEXT_MAX + 64)
 
 /* SIGNALLED: it was told of another's timeout, and says how far it got or nothing. */
 enum nccl_dump { NCCL_DUMP_NONE, NCCL_DUMP_READ, NCCL_DUMP_SIGNALLED, NCCL_DUMP_UNREADABLE };
@@ -102,6 +105,7 @@ struct nccl_seat {
     /* The analysis' own, valid while stamp matches. */
     bool usual;     /* others make the call it made */
     bool overtaken; /* a synchronising call before the front is pending */
+    uint16_t owner; /* whose share of the window its records take */
     uint32_t stamp;
     uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
     int64_t head;
@@ -226,16 +230,19 @@ struct nccl_hang {
     uint32_t stamp;
     struct nccl_seat *last; /* of the previous record */
     int64_t next_expiry_ns;
-    uint64_t newest_pos; /* ring position of the last record */
-    int64_t newest_ns;   /* no record was issued later */
-    uint64_t aged;       /* ring position of the last record that has reached the threshold */
-    int64_t now_ns;      /* newest time of a record or a tick: others do not age records */
-    bool has_now;        /* the user said what time it is */
-    bool ends;           /* the input does: dumps are complete */
-    bool settles;        /* dumps of one hang come one by one: not judged by their age */
-    bool dirty;          /* something hangs that was not analysed yet */
-    uint64_t lost;       /* pending records of those windows */
-    uint64_t restarts;   /* windows dropped because a table was full */
+    uint64_t newest_pos;   /* ring position of the last record */
+    int64_t newest_ns;     /* no record was issued later */
+    uint64_t aged;         /* ring position of the last record that has reached the threshold */
+    int64_t now_ns;        /* newest time of a record or a tick: others do not age records */
+    bool has_now;          /* the user said what time it is */
+    bool ends;             /* the input does: dumps are complete */
+    bool settles;          /* dumps of one hang come one by one: not judged by their age */
+    bool dirty;            /* something hangs that was not analysed yet */
+    uint64_t lost;         /* pending records of those windows */
+    uint64_t restarts;     /* windows dropped because a table was full */
+    struct tc_quota quota; /* of the tables */
+    uint32_t looks;        /* records that found the ring full */
+    uint32_t presser;      /* the sender whose records fill most of it; NCCL_NONE */
 };
 
 /* The highest collective that it is known to have issued, -1 none. */
@@ -281,6 +288,15 @@ tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
 uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank);
 /* The rank an event is about, by job and number; NULL without room. */
 struct nccl_rank *tc__nccl_event_rank(struct nccl_hang *st, const struct tc_event *ev);
+/* Indexes of what is made when it is not there; NCCL_NONE when a table is full. */
+uint32_t tc__nccl_group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                           struct tc_slice name, struct tc_slice desc);
+uint32_t tc__nccl_seat_of(struct nccl_hang *st, uint32_t group, int32_t rank);
+/*
+ * Whether the ring is full, and most of it is of the sender of a record of that seat: such a one is
+ * not kept, so that it pushes out nothing of others.
+ */
+bool tc__nccl_is_pressed(struct nccl_hang *st, const struct nccl_seat *s);
 /* False without room. */
 bool tc__nccl_on_status(struct nccl_hang *st, const struct tc_event *ev);
 /* The status a rank reported for a group, or NULL. */

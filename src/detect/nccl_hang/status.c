@@ -31,6 +31,7 @@ bool tc__nccl_on_status(struct nccl_hang *st, const struct tc_event *ev)
     struct nccl_status *s = find_status(st, rank, ev->status.pg_id);
     if (s == NULL) {
         if (st->status_count == NCCL_STATUS_MAX ||
+            !tc__quota_admits(&st->quota, st->base.sender, st->status_count, NCCL_STATUS_MAX) ||
             !tc_map_add(&st->status_index, status_hash(rank, ev->status.pg_id),
                         st->status_count + 1, 0)) {
             return false;

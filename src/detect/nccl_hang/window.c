@@ -76,113 +76,9 @@ static void restart(struct nccl_hang *st)
     tc_map_reset(&st->record_index);
     tc_ring_reset(&st->records);
     memset(st->open, 0, NCCL_OPEN_MAX * sizeof *st->open);
+    tc__quota_reset(&st->quota);
     st->records.dropped_count = dropped;
     st->restarts++;
-}
-
-static uint32_t job_of(struct nccl_hang *st, struct tc_slice job)
-{
-    for (uint32_t i = 0; i < st->job_count; i++) {
-        if (tc_slice_eq(st->jobs[i], job)) {
-            return i;
-        }
-    }
-    if (st->job_count == NCCL_JOBS_MAX) {
-        return NCCL_NONE;
-    }
-    st->job_last_ns[st->job_count] = TC_TIME_NONE;
-    st->jobs[st->job_count] = tc_arena_copy(&st->names, job);
-    return tc_arena_ok(&st->names) ? st->job_count++ : NCCL_NONE;
-}
-
-static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
-{
-    uint64_t hash = tc_hash_mix(job + 1, (uint64_t)(uint32_t)rank);
-    struct tc_map_iter it = tc_map_find(&st->rank_index, hash);
-    for (uint64_t v; (v = tc_map_next(&st->rank_index, &it)) != 0;) {
-        const struct nccl_rank *r = &st->ranks[v - 1];
-        if (r->job == job && r->rank == rank) {
-            return (uint32_t)(v - 1);
-        }
-    }
-    if (st->rank_count == NCCL_RANKS_MAX ||
-        !tc_map_add(&st->rank_index, hash, st->rank_count + 1, 0)) {
-        return NCCL_NONE;
-    }
-    st->ranks[st->rank_count] = (struct nccl_rank){.job = job, .rank = rank};
-    return st->rank_count++;
-}
-
-static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
-                         struct tc_slice name, struct tc_slice desc)
-{
-    struct tc_map_iter it = tc_map_find(&st->group_index, key);
-    uint64_t v = tc_map_next(&st->group_index, &it);
-    if (v != 0) {
-        return (uint32_t)(v - 1);
-    }
-    uint32_t j = job_of(st, job);
-    struct nccl_group g = {.key = key,
-                           .job = j,
-                           .first_seat = NCCL_NONE,
-                           .name = tc_arena_copy(&st->names, tc_slice_head(name, NCCL_TEXT_MAX)),
-                           .desc = tc_arena_copy(&st->names, tc_slice_head(desc, NCCL_TEXT_MAX))};
-    g.plain = j != NCCL_NONE && tc_slice_is_plain(g.name) && tc_slice_is_plain(g.desc) &&
-              tc_slice_is_plain(st->jobs[j]);
-    if (j == NCCL_NONE || !tc_arena_ok(&st->names) || st->group_count == NCCL_GROUPS_MAX ||
-        !tc_map_add(&st->group_index, key, st->group_count + 1, 0)) {
-        return NCCL_NONE;
-    }
-    struct tc_buf hex = tc_buf_make(g.hex, sizeof g.hex);
-    tc_buf_hex(&hex, key, sizeof g.hex);
-    st->groups[st->group_count] = g;
-    return st->group_count++;
-}
-
-static uint64_t seat_hash(uint32_t group, int32_t rank)
-{
-    return tc_hash_mix(group + 1, (uint64_t)(uint32_t)rank);
-}
-
-uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank)
-{
-    struct tc_map_iter it = tc_map_find(&st->seat_index, seat_hash(group, rank));
-    for (uint64_t v; (v = tc_map_next(&st->seat_index, &it)) != 0;) {
-        const struct nccl_seat *s = &st->seats[v - 1];
-        if (s->group == group && s->number == rank) {
-            return (uint32_t)(v - 1);
-        }
-    }
-    return NCCL_NONE;
-}
-
-static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
-{
-    uint32_t found = tc__nccl_seat(st, group, rank);
-    if (found != NCCL_NONE) {
-        return found;
-    }
-    struct nccl_group *g = &st->groups[group];
-    uint32_t r = rank_of(st, g->job, rank);
-    if (r == NCCL_NONE || st->seat_count == NCCL_SEATS_MAX ||
-        !tc_map_add(&st->seat_index, seat_hash(group, rank), st->seat_count + 1, 0)) {
-        return NCCL_NONE;
-    }
-    st->seats[st->seat_count] = (struct nccl_seat){.key = g->key,
-                                                   .place = (uint64_t)g->job << NCCL_JOB_SHIFT |
-                                                            (uint64_t)group << (NCCL_SEQ_BITS + 1),
-                                                   .group = group,
-                                                   .number = rank,
-                                                   .rank = r,
-                                                   .after = st->seats,
-                                                   .next = g->first_seat,
-                                                   .pg_id = -1,
-                                                   .moved_ns = TC_TIME_NONE,
-                                                   .done_max = -1,
-                                                   .held_max = -1};
-    g->first_seat = st->seat_count;
-    g->seat_count++;
-    return st->seat_count++;
 }
 
 static uint32_t seat_index(const struct nccl_hang *st, const struct nccl_seat *s)
@@ -199,8 +95,8 @@ static struct nccl_seat *look_up_seat(struct nccl_hang *st, const struct tc_even
         seat_index(st, guess) < st->seat_count) {
         return guess;
     }
-    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
-    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : seat_of(st, group, ev->scope.rank);
+    uint32_t group = tc__nccl_group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
+    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : tc__nccl_seat_of(st, group, ev->scope.rank);
     if (seat == NCCL_NONE) {
         return NULL;
     }
@@ -210,8 +106,8 @@ static struct nccl_seat *look_up_seat(struct nccl_hang *st, const struct tc_even
 
 static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
 {
-    uint32_t g =
-        group_of(st, ev->scope.job, ev->group.group_key, ev->group.group, ev->group.group_desc);
+    uint32_t g = tc__nccl_group_of(st, ev->scope.job, ev->group.group_key, ev->group.group,
+                                   ev->group.group_desc);
     if (g == NCCL_NONE) {
         return false;
     }
@@ -221,18 +117,11 @@ static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
     st->groups[g].members_known = ev->group.ranks.len > 0;
     int32_t rank = 0;
     for (size_t at = 0; tc_rank_list_next(ev->group.ranks, &at, &rank);) {
-        if (seat_of(st, g, rank) == NCCL_NONE) {
+        if (tc__nccl_seat_of(st, g, rank) == NCCL_NONE) {
             return false;
         }
     }
     return true;
-}
-
-struct nccl_rank *tc__nccl_event_rank(struct nccl_hang *st, const struct tc_event *ev)
-{
-    uint32_t job = job_of(st, ev->scope.job);
-    uint32_t r = job == NCCL_NONE ? NCCL_NONE : rank_of(st, job, ev->scope.rank);
-    return r == NCCL_NONE ? NULL : &st->ranks[r];
 }
 
 static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
@@ -336,6 +225,11 @@ static inline struct nccl_record *push_record(struct nccl_hang *st, const struct
     return r;
 }
 
+static bool is_room_short(const struct nccl_hang *st)
+{
+    return st->records.head + NCCL_RECORD_BYTES_MAX > st->records.limit;
+}
+
 /* Completed records are kept without text: they only say that a late one is not news. */
 static TC_SELDOM tc_status add_long_record(struct nccl_hang *st, const struct nccl_seat *s,
                                            const struct tc_event *ev)
@@ -346,6 +240,9 @@ static TC_SELDOM tc_status add_long_record(struct nccl_hang *st, const struct nc
         c = (struct call){tc_slice_head(n->op, NCCL_TEXT_MAX),
                           tc_slice_head(n->sizes_in, NCCL_TEXT_MAX),
                           tc_slice_head(n->dtypes_in, NCCL_TEXT_MAX)};
+    }
+    if (is_room_short(st) && tc__nccl_is_pressed(st, s)) {
+        return TC_OK;
     }
     struct nccl_record *r = push_record(st, s, ev, &c);
     (void)tc_put_str(tc_put_str(tc_put_str(r->text, c.op), c.sizes), c.dtypes);
@@ -360,6 +257,9 @@ static TC_SELDOM tc_status add_record(struct nccl_hang *st, const struct nccl_se
     struct call c = {n->op, n->sizes_in, n->dtypes_in};
     if (n->state == TC_NCCL_COMPLETED || c.op.len + c.sizes.len + c.dtypes.len > SHORT_CALL) {
         return add_long_record(st, s, ev);
+    }
+    if (is_room_short(st) && tc__nccl_is_pressed(st, s)) {
+        return TC_OK;
     }
     struct nccl_record *r = push_record(st, s, ev, &c);
     char *p = r->text;
@@ -421,6 +321,11 @@ static void expire(struct nccl_hang *st)
 static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struct tc_scope *s)
 {
     struct nccl_rank *r = &st->ranks[seat->rank];
+    if (!tc__quota_admits(&st->quota, st->base.sender, st->names.used, NCCL_NAMES_BYTES)) {
+        (void)tc__quota_refused(&st->quota);
+        r->seen = true;
+        return;
+    }
     if (r->node.len == 0 && s->node.len > 0) {
         r->node = tc_arena_copy(&st->names, tc_slice_head(s->node, NCCL_TEXT_MAX));
     }
@@ -511,6 +416,11 @@ static inline __attribute__((always_inline)) tc_status on_record(struct nccl_han
 static tc_status make_room(struct nccl_hang *st, const struct tc_sink *out)
 {
     struct nccl_all jobs;
+    if (tc__quota_refused(&st->quota)) { /* of who filled it nothing more is taken */
+        st->base.presser = st->base.sender;
+        st->base.dropped++;
+        return TC_OK;
+    }
     tc__nccl_collect(st, &jobs);
     st->lost += jobs.count;
     TC_TRY(tc__nccl_evaluate(st, true, out));

@@ -18,7 +18,7 @@
 #define PORT_RING_BYTES ((size_t)32 << 20)
 #define NAME_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)40 << 20)
+#define ARENA_BYTES ((size_t)44 << 20)
 
 /* Another name of a port than its first. A card may get any number of them. */
 struct link_name {
@@ -184,12 +184,14 @@ static tc_status check_down(struct link_state *st, struct link_node *n, int64_t 
 static tc_status note_life(struct link_state *st, const struct tc_event *ev, bool wanted,
                            struct link_node **out)
 {
-    struct link_node fresh = {
-        .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
-    struct link_node *n = wanted ? tc__window_get_or_add(&st->nodes, &fresh, st->base.now_ns)
-                                 : tc__window_get(&st->nodes, &fresh);
+    struct link_node key;
+    key.name = ev->scope.node;
+    struct link_node *n = tc__window_get(&st->nodes, &key);
     if (n == NULL && wanted) {
-        return TC_E_NOMEM;
+        struct link_node fresh = {
+            .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
+        n = tc__window_add(&st->nodes, &fresh, st->base.now_ns);
+        TC_TRY(n == NULL ? TC_E_NOMEM : TC_OK);
     }
     if (n != NULL && ev->time_ns > n->last_ns) {
         n->since_ns = ev->time_ns - n->last_ns > st->knobs.hold_ns ? ev->time_ns : n->since_ns;

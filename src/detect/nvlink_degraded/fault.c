@@ -7,15 +7,15 @@
 #include "detect/nvlink_degraded/priv.h"
 #include "detect/words_priv.h"
 #include "event/sxid.h"
+#include "event/xid.h"
 
 /* A fault is not cleared by silence, but a day later it is another incident. */
 #define EPISODE_NS (86400 * TC_SECOND)
 /* Switches of one node that are looked at; a DGX-2 has 12. */
 #define SWITCHES_VISITED_MAX 64
 
+/* The others, of NVLink 5, say themselves how grave they are. */
 #define XID_NVLINK 74
-#define NVLINK5_FIRST 144
-#define NVLINK5_LAST 150
 
 #define RING_BYTES ((size_t)8 << 20)
 
@@ -292,8 +292,7 @@ static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvli
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_xid *x = &ev->xid;
-    bool nvlink5 = x->code >= NVLINK5_FIRST && x->code <= NVLINK5_LAST;
-    if (x->code != XID_NVLINK && !nvlink5) {
+    if (!tc_xid_is_nvlink(x->code)) {
         return;
     }
     const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
@@ -307,7 +306,7 @@ void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
         st->base.ignored++;
         return;
     }
-    if (nvlink5 && !tc_slice_eq(x->severity, TC_LIT("fatal"))) {
+    if (x->code != XID_NVLINK && !tc_slice_eq(x->severity, TC_LIT("fatal"))) {
         add_minor(d, ev);
         return;
     }

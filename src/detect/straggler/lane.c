@@ -35,6 +35,7 @@ static void reset(struct straggler *st)
     st->lane_count = 0;
     st->seat_count = 0;
     st->culprit_count = 0;
+    tc__quota_reset(&st->quota);
 }
 
 bool tc__strag_init(struct straggler *st)
@@ -64,12 +65,23 @@ bool tc__strag_init(struct straggler *st)
     return true;
 }
 
-/* A table is full: everything starts anew. */
+/* A table is full: everything starts anew, unless that is the work of who asks for more. */
 static uint32_t full(struct straggler *st)
 {
+    if (tc__quota_refused(&st->quota)) {
+        st->base.presser = st->base.sender;
+        st->base.dropped++;
+        return STRAG_NONE;
+    }
     st->base.dropped += st->seat_count;
     reset(st);
     return STRAG_NONE;
+}
+
+/* Whether the sender of the event may make another entry of a table. */
+static bool admits(struct straggler *st, uint32_t count, uint32_t max)
+{
+    return count < max && tc__quota_admits(&st->quota, st->base.sender, count, max);
 }
 
 /* One copy of every name; empty when there is no room for another. */
@@ -84,10 +96,13 @@ static struct tc_slice intern(struct straggler *st, struct tc_slice s)
             return st->names[at - 1];
         }
     }
-    if (st->name_count == STRAG_NAMES_MAX || st->text.size - st->text.used < s.len + 64) {
+    if (!admits(st, st->name_count, STRAG_NAMES_MAX) ||
+        !tc__quota_admits(&st->quota, st->base.sender, st->text.used, st->text.size) ||
+        st->text.size - st->text.used < s.len + 64) {
         st->base.dropped++;
         return TC_EMPTY;
     }
+    tc__quota_take(&st->quota, st->base.sender);
     st->names[st->name_count++] = tc_arena_copy(&st->text, s);
     (void)tc_map_add_found(&st->name_index, &it, st->name_count, 0);
     return st->names[st->name_count - 1];
@@ -101,10 +116,12 @@ uint32_t tc__strag_job(struct straggler *st, struct tc_slice name)
             return (uint32_t)at - 1;
         }
     }
-    struct tc_slice kept = st->job_count == STRAG_JOBS_MAX ? TC_EMPTY : intern(st, name);
-    if (kept.len != name.len || st->job_count == STRAG_JOBS_MAX) {
+    bool admitted = admits(st, st->job_count, STRAG_JOBS_MAX);
+    struct tc_slice kept = admitted ? intern(st, name) : TC_EMPTY;
+    if (kept.len != name.len || !admitted) {
         return full(st);
     }
+    tc__quota_take(&st->quota, st->base.sender);
     st->jobs[st->job_count] = (struct strag_job){.name = kept,
                                                  .step = -1,
                                                  .step_ns = TC_TIME_NONE,
@@ -124,9 +141,10 @@ uint32_t tc__strag_rank(struct straggler *st, uint32_t job, int32_t rank)
             return (uint32_t)at - 1;
         }
     }
-    if (st->rank_count == STRAG_RANKS_MAX) {
+    if (!admits(st, st->rank_count, STRAG_RANKS_MAX)) {
         return full(st);
     }
+    tc__quota_take(&st->quota, st->base.sender);
     struct strag_rank *r = &st->ranks[st->rank_count];
     *r = (struct strag_rank){
         .scope = TC_SCOPE_NONE, .job = job, .culprit = STRAG_NONE, .step_ns = TC_TIME_NONE};
@@ -147,9 +165,10 @@ uint32_t tc__strag_lane(struct straggler *st, uint32_t job, enum strag_basis bas
             return (uint32_t)at - 1;
         }
     }
-    if (st->lane_count == STRAG_LANES_MAX) {
+    if (!admits(st, st->lane_count, STRAG_LANES_MAX)) {
         return full(st);
     }
+    tc__quota_take(&st->quota, st->base.sender);
     st->lanes[st->lane_count] = (struct strag_lane){
         .key = key,
         .job = job,
@@ -174,9 +193,10 @@ uint32_t tc__strag_seat(struct straggler *st, uint32_t lane, uint32_t rank, uint
             return (uint32_t)at - 1;
         }
     }
-    if (st->seat_count == STRAG_SEATS_MAX) {
+    if (!admits(st, st->seat_count, STRAG_SEATS_MAX)) {
         return full(st);
     }
+    tc__quota_take(&st->quota, st->base.sender);
     struct strag_lane *l = &st->lanes[lane];
     st->seats[st->seat_count] = (struct strag_seat){
         .lane = lane,

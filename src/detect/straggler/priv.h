@@ -22,6 +22,7 @@
 #include "base/ring.h"
 #include "base/sort.h"
 #include "detect/detector.h"
+#include "detect/quota_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"
 #include "event/event.h"
@@ -215,7 +216,8 @@ struct straggler {
     int64_t warmup;
     int64_t gpu_window_ns;
 
-    struct tc_arena text; /* of the names */
+    struct tc_quota quota; /* of the tables below */
+    struct tc_arena text;  /* of the names */
     struct tc_slice *names;
     uint32_t name_count;
     struct tc_map name_index;

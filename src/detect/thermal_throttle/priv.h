@@ -66,7 +66,8 @@ struct heat_gpu {
     bool hot;         /* for long enough, and not clear for long enough */
     /* The episode, while it is a member of a group. */
     uint64_t group;
-    uint64_t serial; /* of the incident of the group */
+    uint64_t serial;  /* of the incident of the group */
+    int64_t alone_ns; /* in the key of what was told of its node alone; TC_TIME_NONE: nothing was */
     enum heat_kind kind;
     bool by_counter;  /* known by the counter only, or by what DCGM says */
     bool by_health;   /* by what DCGM says */
@@ -78,7 +79,11 @@ struct heat_gpu {
 
 #define HEAT_MEMBERS_MAX 128
 
-/* GPUs of one rack, of one node, or one GPU; at most one incident at a time. */
+/*
+ * GPUs of one rack, of one node, or one GPU. Those of a rack are told node by node, each its own
+ * incident, until they are hot together; from then on they are the rack's, and that is one incident
+ * which goes on under the name of the node that was told of first.
+ */
 struct heat_group {
     struct tc_window_head head;
     struct tc_slice name;
@@ -90,6 +95,9 @@ struct heat_group {
     size_t more_count; /* members that found no place in the list */
     size_t member_count;
     uint64_t members[HEAT_MEMBERS_MAX];
+    uint64_t
+        lead;     /* of a rack: the GPU whose node gave it its name; TC_RING_NONE: it has its own */
+    bool is_rack; /* hot together */
     bool told;
     bool waits; /* in a queue */
 };
@@ -137,8 +145,21 @@ struct heat_member {
     struct tc_scope scope;
 };
 
-/* Says what is known of a group; 0 < count <= HEAT_MEMBERS_MAX. */
-TC_CHECKED tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *group,
+/* What one verdict is about: a group, or those of its GPUs that are on one node. */
+struct heat_topic {
+    const struct heat_group *group;
+    struct tc_slice place; /* with key_ns, the key */
+    int64_t key_ns;
+    size_t more_count; /* members that found no place in the list */
+    bool by_rack;      /* place is a rack */
+    bool is_rack;      /* it is the rack's cooling */
+    bool over;         /* nothing of it is slowed any more */
+};
+
+/* Says what is known of a topic; 0 < count <= HEAT_MEMBERS_MAX. `cause` is the rack that it is a
+ * part of; NULL when it is none. */
+TC_CHECKED tc_status tc__heat_report(const struct heat_state *st, const struct heat_topic *topic,
+                                     const struct heat_topic *cause,
                                      const struct heat_member *members, size_t count,
                                      const struct tc_sink *out);
 

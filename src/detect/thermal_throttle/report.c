@@ -28,7 +28,7 @@ static const char *const LEVELS[] = {"gpu", "node", "rack"};
 /* What one report is made from. */
 struct writer {
     struct tc_draft d;
-    const struct heat_group *group;
+    const struct heat_topic *topic;
     const void **members; /* struct heat_member, sorted by time */
     size_t count;
     size_t total;      /* with those that found no place */
@@ -126,7 +126,7 @@ static void sum_up(struct writer *w, int64_t gpus)
     for (unsigned i = 0; i < HEAT_KINDS; i++) {
         w->kind = kinds[i] >= kinds[w->kind] ? (enum heat_kind)i : w->kind;
     }
-    w->level = w->node_count > 1 ? HEAT_RACK : (w->total >= (size_t)gpus ? HEAT_NODE : HEAT_GPU);
+    w->level = w->topic->is_rack ? HEAT_RACK : (w->total >= (size_t)gpus ? HEAT_NODE : HEAT_GPU);
 }
 
 static void write_who(struct tc_buf *b, const struct tc_arg *arg)
@@ -135,8 +135,9 @@ static void write_who(struct tc_buf *b, const struct tc_arg *arg)
     const struct heat_member *first = member(w, 0);
     if (w->total == 1) {
         tc_format(b, "{}", gpu_name(first));
-    } else if (w->node_count > 1) {
-        tc_format(b, "{} GPUs of {} nodes in rack {}", w->total, w->node_count, w->group->rack);
+    } else if (w->level == HEAT_RACK) {
+        tc_format(b, "{} GPUs of {} nodes in rack {}", w->total, w->node_count,
+                  w->topic->group->rack);
     } else {
         tc_format(b, "{} GPUs of {}", w->total, tc__as_node(first->scope.node));
     }
@@ -158,7 +159,7 @@ static struct tc_slice headline(struct writer *w)
 {
     static const char *const verbs[2][2] = {{"are", "is"}, {"were", "was"}};
     return tc__draft_format(
-        &w->d, "{} {} slowed by {}{}{}{}", who(w), verbs[w->group->hot_count == 0][w->total == 1],
+        &w->d, "{} {} slowed by {}{}{}{}", who(w), verbs[w->topic->over][w->total == 1],
         KINDS[w->kind].by,
         tc_when(!w->said && !w->d.finding.resolved, " for {}",
                 tc_as_duration(w->last_ns - w->first_ns)),
@@ -187,7 +188,7 @@ static struct tc_slice remediation(struct writer *w)
             : "Check the heat sink, the fan and the airflow of {}: its neighbours are not slowed. "
               "Drain the node if the heat stays.";
     return tc__draft_format(&w->d, advice,
-                            heat && w->level == HEAT_RACK   ? TC_ARG(w->group->rack)
+                            heat && w->level == HEAT_RACK   ? TC_ARG(w->topic->group->rack)
                             : heat && w->level == HEAT_NODE ? tc__as_node(member(w, 0)->scope.node)
                                                             : who(w));
 }
@@ -248,7 +249,7 @@ static void put_temperature(struct writer *w)
 
 static void put_end(struct writer *w)
 {
-    if (w->group->hot_count == 0 && w->cleared != NULL) {
+    if (w->topic->over && w->cleared != NULL) {
         const struct heat_gpu *gpu = w->cleared->gpu;
         put_clock(w, "clear", w->cleared, gpu->cleared_ns, gpu->cleared_raw,
                   tc__draft_format(&w->d, "{}: nothing slows it any more", gpu_name(w->cleared)));
@@ -258,7 +259,7 @@ static void put_end(struct writer *w)
 static void put_attrs(struct writer *w)
 {
     tc__draft_attr_text(&w->d, KEY("level"), tc_slice_cstr(LEVELS[w->level]));
-    tc__draft_attr_text(&w->d, KEY("rack"), w->group->rack);
+    tc__draft_attr_text(&w->d, KEY("rack"), w->topic->group->rack);
     tc__draft_attr_int(&w->d, KEY("seconds"), w->said ? 0 : (w->last_ns - w->first_ns) / TC_SECOND);
     tc__draft_attr_int(&w->d, KEY("gpu_count"), (int64_t)w->total);
     tc__draft_attr_list(&w->d, KEY("gpus"), w->gpus, w->count < LISTED_MAX ? w->count : LISTED_MAX);
@@ -284,9 +285,15 @@ static void put_scope(struct writer *w)
     }
 }
 
-tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *group,
-                          const struct heat_member *members, size_t count,
-                          const struct tc_sink *out)
+static struct tc_slice key_of(struct writer *w, const struct heat_topic *topic)
+{
+    return tc__draft_format(&w->d, "{}|{}|{}", topic->by_rack ? "rack" : "node", topic->place,
+                            tc_as_time(topic->key_ns));
+}
+
+tc_status tc__heat_report(const struct heat_state *st, const struct heat_topic *topic,
+                          const struct heat_topic *cause, const struct heat_member *members,
+                          size_t count, const struct tc_sink *out)
 {
     const void *order[HEAT_MEMBERS_MAX];
     const void *spare[HEAT_MEMBERS_MAX];
@@ -295,17 +302,25 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
     }
     tc_sort_ptrs(order, spare, count, compare, NULL);
     struct writer w = {
-        .group = group, .members = order, .count = count, .total = count + group->more_count};
+        .topic = topic, .members = order, .count = count, .total = count + topic->more_count};
+    struct tc_cause causes[1];
     tc__draft_open(&w.d, &tc_detector_thermal_throttle, st->base.scratch);
     sum_up(&w, st->gpus);
     for (size_t i = 0; i < count && i < LISTED_MAX; i++) {
         w.gpus[i] = tc__draft_format(&w.d, "{}", tc_as_gpu_id(&member(&w, i)->scope));
     }
     struct tc_finding *f = &w.d.finding;
-    f->key = tc__draft_format(&w.d, "{}|{}|{}", group->rack.len > 0 ? "rack" : "node", group->name,
-                              tc_as_time(group->key_ns));
-    f->resolved = group->hot_count == 0;
-    f->incomplete = group->more_count > 0;
+    f->key = key_of(&w, topic);
+    if (cause != NULL) {
+        causes[0] = (struct tc_cause){
+            key_of(&w, cause),
+            tc__draft_format(&w.d, "GPUs of several nodes of rack {} are slowed at once",
+                             topic->group->rack)};
+        f->causes = causes;
+        f->cause_count = 1;
+    }
+    f->resolved = topic->over;
+    f->incomplete = topic->more_count > 0;
     f->severity = TC_SEVERITY_WARNING;
     f->confidence = w.peak[HEAT_CORE] != NULL || w.peak[HEAT_MEMORY] != NULL
                         ? TC_CONFIDENCE_FULL

@@ -19,7 +19,7 @@
 
 #define POD_RING_BYTES ((size_t)2 << 20)
 #define RECOUNTS_MAX 1024
-#define ARENA_BYTES ((size_t)48 << 20)
+#define ARENA_BYTES ((size_t)52 << 20)
 
 /* Found by what tc__window_pod_put makes lead to it. */
 static const struct tc_record_type POD = {
@@ -344,8 +344,8 @@ static tc_status on_metric(struct xid_state *st, const struct tc_event *ev,
     return keep_xid(st, ev, &one, out);
 }
 
-static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, struct xid_pod *pod,
-                        const struct tc_sink *out)
+static tc_status keep_news(struct xid_state *st, const struct tc_event *ev, struct xid_pod *pod,
+                           const struct tc_sink *out)
 {
     struct xid_pod_event news = pod->anchor;
     uint64_t old_pos = TC_RING_NONE;
@@ -381,6 +381,21 @@ static bool is_pod_kind(enum tc_event_kind kind)
     return kind == TC_EVENT_K8S_EVENT || kind == TC_EVENT_POD_STATE || kind == TC_EVENT_OOM_KILL;
 }
 
+static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct xid_pod pod;
+    if (tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) {
+        return TC_OK;
+    }
+    bool named = (pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
+                 pod.name.len <= TC_SCOPE_TEXT_MAX && pod.uid.len <= TC_SCOPE_TEXT_MAX;
+    if (!usable(ev, true) || !named) {
+        st->base.ignored++;
+        return TC_OK;
+    }
+    return too_late(st, ev->time_ns) ? TC_OK : keep_news(st, ev, &pod, out);
+}
+
 /* Metrics of other things than GPUs say nothing here. */
 static bool is_gpu_metric(const struct tc_event *ev)
 {
@@ -391,15 +406,13 @@ static bool is_gpu_metric(const struct tc_event *ev)
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct xid_state *st = state;
-    struct xid_pod pod = {0};
-    bool is_pod = is_pod_kind(ev->kind);
-    if ((is_pod && tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) ||
-        (ev->kind == TC_EVENT_METRIC && !is_gpu_metric(ev))) {
+    if (is_pod_kind(ev->kind)) {
+        return on_pod(st, ev, out);
+    }
+    if (ev->kind == TC_EVENT_METRIC && !is_gpu_metric(ev)) {
         return TC_OK;
     }
-    bool named = !is_pod || ((pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
-                             pod.name.len <= TC_SCOPE_TEXT_MAX && pod.uid.len <= TC_SCOPE_TEXT_MAX);
-    if (!usable(ev, is_pod) || !named) {
+    if (!usable(ev, false)) {
         st->base.ignored++;
         return TC_OK;
     }
@@ -409,10 +422,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (too_late(st, ev->time_ns)) {
         return TC_OK;
     }
-    if (ev->kind == TC_EVENT_METRIC) {
-        return on_metric(st, ev, out);
-    }
-    return is_pod ? on_pod(st, ev, &pod, out) : on_xid(st, ev, out);
+    return ev->kind == TC_EVENT_METRIC ? on_metric(st, ev, out) : on_xid(st, ev, out);
 }
 
 static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)

@@ -25,10 +25,8 @@ static const struct tc_record_type RUN = {
     .text_min = 1, /* an Xid names its node */
     .texts = {TC_TEXT(struct xid_run, node), TC_TEXT(struct xid_run, gpu_uuid),
               TC_TEXT(struct xid_run, process)},
-    .keys = {{TC_FIELD(struct xid_run, node), TC_FIELD(struct xid_run, pci),
-              TC_FIELD(struct xid_run, code), TC_FIELD(struct xid_run, pid),
-              TC_FIELD(struct xid_run, step), TC_FIELD(struct xid_run, since_ns),
-              TC_FIELD(struct xid_run, fatal), TC_FIELD(struct xid_run, gpu_uuid),
+    .keys = {{TC_FIELDS(struct xid_run, step, pci), TC_FIELD(struct xid_run, fatal),
+              TC_FIELD(struct xid_run, node), TC_FIELD(struct xid_run, gpu_uuid),
               TC_FIELD(struct xid_run, process)}},
     .chain = {TC_FIELD(struct xid_run, node)},
 };
@@ -198,6 +196,16 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
     return out->rank != XID_RANK_NEVER;
 }
 
+/* What is kept of an Xid in another step. */
+static struct xid_run *run_at(const struct xid_state *st, struct xid_run *run, int64_t step)
+{
+    int64_t own = run->step;
+    run->step = step;
+    struct xid_run *found = tc__window_get(&st->xids, run);
+    run->step = own;
+    return found;
+}
+
 /*
  * Another source that tells of an Xid within a second tells of the same one: the journal
  * dates a line a little later than the kernel, and syslog cuts to seconds. That second
@@ -205,15 +213,13 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
  * that begin to tell at one moment the first source is the one that counts.
  * *out_kept is what is kept of the run's own step; NULL when nothing is.
  */
-static bool told_already(const struct xid_state *st, const struct xid_run *run,
-                         struct xid_run **out_kept)
+static bool told_already(const struct xid_state *st, struct xid_run *run, struct xid_run **out_kept)
 {
-    struct xid_run key = *run;
     int64_t last = (run->counted_ns + TC_SECOND - 1) / tc__xid_step_ns(st);
-    key.step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
-    for (; key.step <= last; key.step++) {
-        struct xid_run *near = tc__window_get(&st->xids, &key);
-        *out_kept = key.step == run->step ? near : *out_kept;
+    int64_t step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
+    for (; step <= last; step++) {
+        struct xid_run *near = run_at(st, run, step);
+        *out_kept = step == run->step ? near : *out_kept;
         int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
         bool first = apart_ns == 0 && !near->bound && run->counted_source < near->counted_source;
         if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&

@@ -59,6 +59,10 @@ TC_CHECKED tc_status tc_files_read(struct tc_files *f, const struct tc_digest *d
 /* Reads all of it again in bounded memory and compares every checksum. */
 TC_CHECKED tc_status tc_files_check(struct tc_files *f, const struct tc_digest *digest,
                                     uint64_t *out_size, struct tc_error *err);
+/* The same, and writes the content to an open file. What was written is only as good as the result
+ * is: damage may show at the end. */
+TC_CHECKED tc_status tc_files_copy(struct tc_files *f, const struct tc_digest *digest, int to,
+                                   uint64_t *out_size, struct tc_error *err);
 TC_CHECKED tc_status tc_files_remove(struct tc_files *f, const struct tc_digest *digest,
                                      struct tc_error *err);
 

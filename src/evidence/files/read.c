@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/io.h"
 #include "evidence/files/files_priv.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ struct reading {
     char *in;
     char *out;     /* TC__FILE_STEP of it, or the whole content where it is wanted */
     bool whole;    /* `out` is the whole content */
+    int to;        /* where the content is written; -1: nowhere */
     uint64_t done; /* bytes of the content so far */
 };
 
@@ -98,6 +100,9 @@ static tc_status expand(struct reading *r, size_t len, size_t *out_left)
             return in.pos < in.size ? damaged(r, "it holds more than it says") : TC_OK;
         }
         tc_sha256_update(&r->content, tc_slice_make(out.dst, made));
+        if (r->to >= 0 && !tc_io_write(r->to, tc_slice_make(out.dst, made))) {
+            return tc__files_fail(r->err, "cannot write a copy of", r->path, errno);
+        }
         r->done += made;
     }
     return TC_OK;
@@ -166,7 +171,7 @@ static void finish(struct reading *r)
 tc_status tc_files_read(struct tc_files *f, const struct tc_digest *digest, uint64_t size_max,
                         char **out_bytes, size_t *out_len, struct tc_error *err)
 {
-    struct reading r = {.err = err, .fd = -1};
+    struct reading r = {.err = err, .fd = -1, .to = -1};
     tc__files_path(f, digest, false, r.path);
     tc_status status = read_all(&r, digest, size_max, true);
     finish(&r);
@@ -179,10 +184,10 @@ tc_status tc_files_read(struct tc_files *f, const struct tc_digest *digest, uint
     return TC_OK;
 }
 
-tc_status tc_files_check(struct tc_files *f, const struct tc_digest *digest, uint64_t *out_size,
-                         struct tc_error *err)
+static tc_status read_through(struct tc_files *f, const struct tc_digest *digest, int to,
+                              uint64_t *out_size, struct tc_error *err)
 {
-    struct reading r = {.err = err, .fd = -1};
+    struct reading r = {.err = err, .fd = -1, .to = to};
     tc__files_path(f, digest, false, r.path);
     tc_status status = read_all(&r, digest, 0, false);
     finish(&r);
@@ -191,4 +196,16 @@ tc_status tc_files_check(struct tc_files *f, const struct tc_digest *digest, uin
         *out_size = r.done;
     }
     return status;
+}
+
+tc_status tc_files_check(struct tc_files *f, const struct tc_digest *digest, uint64_t *out_size,
+                         struct tc_error *err)
+{
+    return read_through(f, digest, -1, out_size, err);
+}
+
+tc_status tc_files_copy(struct tc_files *f, const struct tc_digest *digest, int to,
+                        uint64_t *out_size, struct tc_error *err)
+{
+    return read_through(f, digest, to, out_size, err);
 }

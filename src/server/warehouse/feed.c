@@ -7,6 +7,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/warehouse/verdict.h"
+#include "warehouse/ledger.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 #define READ_EVERY_NS (5 * TC_SECOND)
 #define READ_LEAST_NS (TC_SECOND / 4)
 /* Verdicts of one transaction. */
-#define VERDICTS_MAX 256
+#define VERDICTS_MAX TC_WAREHOUSE_VERDICTS_MAX
 #define RETRY_FIRST TC_SECOND
 #define RETRY_MAX (60 * TC_SECOND)
 /* A command that has the database open is waited for so long, then later again. */
@@ -43,7 +44,9 @@ struct tc_warehouse_feed {
     struct tc_warehouse_slicer *slicer;
     struct tc_json_parser *parser;
     struct tc_rows *rows;
-    int64_t read_ns; /* monotonic: when metrics are looked for again */
+    struct tc_grow lines;            /* of the ledger, for the rows */
+    char ledger[TC_LEDGER_NAME_MAX]; /* where they go */
+    int64_t read_ns;                 /* monotonic: when metrics are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
     bool is_writing; /* what fails now is the warehouse */
@@ -112,20 +115,20 @@ static tc_status take_verdict(void *context, struct tc_slice json, int64_t taken
     if (status == TC_E_NOMEM) {
         return status;
     }
-    if (status != TC_OK) {
-        r->is_known[at] = true; /* it will never be one */
-        if (!r->is_second) {
-            tc_count(TC_COUNT_WAREHOUSE_UNREADABLE, 1);
-            tc_log_fields(TC_LOG_ERROR, "a verdict is left out of the warehouse",
-                          TC_LOG_CSTR("error", err.message));
+    if (status == TC_OK) {
+        if (f->rows->count == 1) {
+            tc_ledger_month(taken_ns, f->ledger);
         }
+        tc_warehouse_verdict_note(f->rows, f->rows->count - 1, json, taken_ns, &f->lines);
+        return f->lines.failed ? TC_E_NOMEM : TC_OK;
+    }
+    r->is_known[at] = true; /* it will never be one */
+    if (!r->is_second) {
+        tc_count(TC_COUNT_WAREHOUSE_UNREADABLE, 1);
+        tc_log_fields(TC_LOG_ERROR, "a verdict is left out of the warehouse",
+                      TC_LOG_CSTR("error", err.message));
     }
     return TC_OK;
-}
-
-static struct tc_slice digest_of(const struct tc_rows *rows, size_t row)
-{
-    return tc_rows_get_text(rows, TC_VERDICT_DIGEST, row);
 }
 
 /* Rows of `rows` count only those verdicts that could be read: finds which verdict a row is. */
@@ -144,46 +147,16 @@ static void mark_known(struct round *r, size_t row)
     }
 }
 
-struct existing {
-    const struct tc_rows *rows;
-    bool found[VERDICTS_MAX];
-};
-
-static tc_status take_existing(void *context, const struct tc_rows *found)
-{
-    struct existing *e = context;
-    for (size_t i = 0; i < found->count; i++) {
-        struct tc_slice digest = tc_rows_get_text(found, 0, i);
-        for (size_t k = 0; k < e->rows->count; k++) {
-            e->found[k] = e->found[k] || tc_slice_eq(digest_of(e->rows, k), digest);
-        }
-    }
-    return TC_OK;
-}
-
 /* Which of f->rows the warehouse has, or are there twice. */
 static tc_status find_known(struct round *r, bool *out_any, struct tc_error *err)
 {
     struct tc_warehouse_feed *f = r->f;
-    struct existing e = {.rows = f->rows};
-    struct tc_bind binds[VERDICTS_MAX];
-    char sql[128 + VERDICTS_MAX * 2];
-    struct tc_buf b = tc_buf_make(sql, sizeof sql);
-    tc_buf_lit(&b, "SELECT verdict_digest FROM verdict_fact WHERE verdict_digest IN (");
-    for (size_t i = 0; i < f->rows->count; i++) {
-        tc_buf_str(&b, i == 0 ? TC_LIT("?") : TC_LIT(",?"));
-        binds[i] = (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = digest_of(f->rows, i)};
-        for (size_t k = 0; k < i; k++) {
-            e.found[i] = e.found[i] || tc_slice_eq(digest_of(f->rows, k), digest_of(f->rows, i));
-        }
-    }
-    tc_buf_char(&b, ')');
-    struct tc_query query = {.sql = tc_buf_slice(&b), .binds = binds, .bind_count = f->rows->count};
-    TC_TRY(tc_warehouse_query(f->warehouse, &query, take_existing, &e, NULL, err));
+    bool known[TC_WAREHOUSE_VERDICTS_MAX];
+    TC_TRY(tc_warehouse_verdicts_known(f->warehouse, f->rows, known, err));
     *out_any = false;
     /* From the back: a mark changes what the rows before it are counted by, not those behind. */
     for (size_t i = f->rows->count; i > 0; i--) {
-        if (e.found[i - 1]) {
+        if (known[i - 1]) {
             mark_known(r, i - 1);
             *out_any = true;
         }
@@ -195,6 +168,7 @@ static tc_status pull(struct round *r, struct tc_outbox_place *place, struct tc_
 {
     r->at = 0;
     tc_rows_reset(r->f->rows);
+    tc_grow_fini(&r->f->lines);
     tc_status status = tc_outbox_pull(r->f->parts.outbox, VERDICTS_MAX, take_verdict, r, place);
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "the outbox cannot be read");
 }
@@ -211,6 +185,7 @@ static tc_status write_rows(struct round *r, struct tc_outbox_place *place, stru
     }
     if (f->rows->count > 0) {
         TC_TRY(tc_warehouse_append(f->warehouse, TC_TABLE_VERDICT, f->rows, err));
+        TC_TRY(tc_ledger_append(f->parts.data_dir, f->ledger, tc_grow_slice(&f->lines), err));
     }
     return tc_warehouse_commit(f->warehouse, err);
 }
@@ -364,6 +339,7 @@ static void destroy(struct tc_warehouse_feed *f)
     tc_warehouse_slicer_destroy(f->slicer);
     tc_json_parser_destroy(f->parser);
     tc_rows_destroy(f->rows);
+    tc_grow_fini(&f->lines);
     (void)pthread_cond_destroy(&f->wake);
     (void)pthread_mutex_destroy(&f->lock);
     free(f);

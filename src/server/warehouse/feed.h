@@ -2,7 +2,8 @@
 /*
  * The thread that writes what the daemon knows into the warehouse: verdicts from the outbox,
  * each once, and slices of the metrics that came in. It opens the warehouse when there is something
- * to write; while it cannot, verdicts wait in the outbox and metrics in the evidence.
+ * to write; while it cannot, verdicts wait in the outbox and metrics in the evidence. What it
+ * writes of verdicts it writes to the ledger first (warehouse/ledger.h).
  */
 #ifndef TC_SERVER_WAREHOUSE_FEED_H
 #define TC_SERVER_WAREHOUSE_FEED_H
@@ -19,6 +20,7 @@
 struct tc_warehouse_feed;
 
 struct tc_warehouse_feed_parts {
+    const char *data_dir; /* borrowed; the ledger is there */
     struct tc_warehouse_hub *hub;
     struct tc_outbox *outbox;
     struct tc_run_book *runs;

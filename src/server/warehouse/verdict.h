@@ -3,12 +3,15 @@
 #ifndef TC_SERVER_WAREHOUSE_VERDICT_H
 #define TC_SERVER_WAREHOUSE_VERDICT_H
 
+#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "server/run_book.h"
 #include "warehouse/rows.h"
+#include "warehouse/warehouse.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -18,5 +21,23 @@
 TC_CHECKED tc_status tc_warehouse_verdict_row(struct tc_json_parser *parser, struct tc_slice line,
                                               int64_t told_ns, struct tc_run_book *runs,
                                               struct tc_rows *rows, struct tc_error *err);
+
+/* One row as an object of the ledger, with the line it was made of; adds a line. */
+void tc_warehouse_verdict_note(const struct tc_rows *rows, size_t row, struct tc_slice line,
+                               int64_t told_ns, struct tc_grow *lines);
+/*
+ * The row again, from an object of the ledger: as above, but the run is as it was. json is the
+ * ledger's, parsers are two since it holds the verdict's line as a text.
+ */
+TC_CHECKED tc_status tc_warehouse_verdict_again(struct tc_json_parser *parser,
+                                                struct tc_json_parser *inner, struct tc_slice json,
+                                                struct tc_rows *rows, struct tc_error *err);
+
+/* Rows of one question. */
+#define TC_WAREHOUSE_VERDICTS_MAX 256
+/* Which of at most TC_WAREHOUSE_VERDICTS_MAX rows the warehouse has, or are there twice. */
+TC_CHECKED tc_status tc_warehouse_verdicts_known(struct tc_warehouse *w, const struct tc_rows *rows,
+                                                 bool out_known[TC_WAREHOUSE_VERDICTS_MAX],
+                                                 struct tc_error *err);
 
 #endif

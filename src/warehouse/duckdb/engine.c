@@ -18,6 +18,8 @@
 #define HEADERS_BYTES (3 * 4096)
 #define RETRY_FIRST_NS (10 * TC_SECOND / 1000)
 #define RETRY_MAX_NS (TC_SECOND / 4)
+/* A file that is being made is longer than its headers after so long. */
+#define MAKING_NS (3 * TC_SECOND)
 
 tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *what,
                           const char *message)
@@ -155,11 +157,12 @@ static tc_status explain(const char *path, const char *message, struct tc_error 
     return tc__duckdb_fail(err, is_damaged ? TC_E_MALFORMED : TC_E_IO, path, message);
 }
 
-/* Whether the file is so short that another process may just be making it. */
+/* Whether the file is so short, and so new, that another process may just be making it. */
 static bool is_being_made(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && st.st_size < HEADERS_BYTES;
+    return stat(path, &st) == 0 && st.st_size < HEADERS_BYTES &&
+           tc_wall_ns() - st.st_mtim.tv_sec * TC_SECOND < MAKING_NS;
 }
 
 /* Opens the file, waiting for another process that has it. */

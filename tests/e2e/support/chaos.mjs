@@ -97,6 +97,7 @@ class Chaos {
 
   async round(number) {
     const began = Date.now();
+    this.rounds = number;
     await this.daemon.start();
     const startMs = Date.now() - began;
     this.slowest = Math.max(this.slowest ?? 0, startMs);
@@ -104,6 +105,7 @@ class Chaos {
     const senders = Array.from({ length: this.options.senders }, (_, i) => this.sender(i));
     await sleep(this.chance() ** 2 * this.options.lifeMs);
     this.running = number === this.options.rounds ? false : this.running;
+    this.options.before?.();
     await this.daemon.kill();
     this.running = false;
     await Promise.all(senders);
@@ -147,11 +149,12 @@ class Chaos {
   }
 
   async run() {
-    const { dir, rounds, config, say } = this.options;
-    this.daemon = new Daemon(dir, config);
+    const { dir, disk, rounds, faults, config, say } = this.options;
+    this.daemon = new Daemon(dir, config, { disk });
     this.waiting = [];
-    for (let number = 1; number <= rounds; number++) {
+    for (let number = 1; number <= rounds || this.faults.size < faults; number++) {
       await this.round(number);
+      await this.options.cut?.(this.daemon);
       if (number % 20 === 0) say?.(`round ${number} of ${rounds}: ${this.sent.size} requests, ${this.faults.size} faults`);
     }
     await this.daemon.start();
@@ -159,7 +162,7 @@ class Chaos {
     const result = this.check();
     await this.daemon.stop();
     if (this.errors.length > 0) result.problems.push(`answers that no load deserves: ${[...new Set(this.errors)].slice(0, 5).join('; ')}`);
-    return { rounds, ...result, slowest_start_ms: this.slowest };
+    return { rounds: this.rounds, ...result, slowest_start_ms: this.slowest };
   }
 
   /** Faults that were never acknowledged are sent once more; then what was acknowledged is told. */
@@ -179,9 +182,10 @@ class Chaos {
 }
 
 /**
- * options: dir, rounds, senders, lifeMs (the longest life of a round), pace (ms between two requests
- * of a sender), faultShare, seed, config, say.
+ * options: dir, disk (of data and verdicts, if another), rounds, senders, lifeMs (the longest life of a round), pace (ms between two requests
+ * of a sender), faultShare, seed, config, say; faults: rounds go on until so many were sent;
+ * before, cut: called before and after each kill.
  */
 export const chaos = (options) => new Chaos({
-  rounds: 8, senders: 6, lifeMs: 800, pace: 2, faultShare: 0.04, seed: 1, config: {}, ...options,
+  rounds: 8, senders: 6, lifeMs: 800, pace: 2, faultShare: 0.04, faults: 0, seed: 1, config: {}, ...options,
 }).run();

@@ -73,13 +73,14 @@ export class Daemon {
   /**
    * @param {string} home   where its configuration, data and verdicts are
    * @param {object} config what differs from the tests' defaults
-   * @param {object} options { env, prefix: words before the program, such as taskset's, program: instead of TC_BINARY }
+   * @param {object} options { env, prefix: words before the program, such as taskset's, program: instead of TC_BINARY,
+   *                         disk: where data and verdicts are, if not in home }
    */
   constructor(home, config = {}, options = {}) {
     this.home = home;
     this.options = options;
-    this.dataDir = path.join(home, 'data');
-    this.verdictFile = path.join(home, 'verdicts.ndjson');
+    this.dataDir = path.join(options.disk ?? home, 'data');
+    this.verdictFile = path.join(options.disk ?? home, 'verdicts.ndjson');
     this.configFile = path.join(home, 'tracecore.yaml');
     this.logFile = path.join(home, 'daemon.log');
     fs.mkdirSync(home, { recursive: true });
@@ -97,7 +98,8 @@ export class Daemon {
     fs.writeFileSync(this.configFile, `${JSON.stringify(this.config, null, 2)}\n`);
   }
 
-  async start() {
+  /** Starts it; unless told not to, waits until the replay of what is stored is over. */
+  async start({ ready = true } = {}) {
     assert.ok(binary, 'TC_BINARY names the program to test');
     const words = [...(this.options.prefix ?? []), this.options.program ?? binary, 'serve', '--config', this.configFile, '--announce'];
     const log = fs.openSync(this.logFile, 'a');
@@ -121,7 +123,16 @@ export class Daemon {
     if (announced === 'ended') throw new Error(`the daemon ended: ${JSON.stringify(this.exit)}\n${this.log()}`);
     Object.assign(this, JSON.parse(announced));
     this.pid = this.child.pid;
+    if (ready && this.api) await this.untilReady();
     return this;
+  }
+
+  /** Waits until /readyz says so. */
+  async untilReady() {
+    await until('the daemon to be ready', async () => {
+      if (this.exit) throw new Error(`the daemon ended: ${JSON.stringify(this.exit)}\n${this.log()}`);
+      return (await get(this.api, '/readyz')).status === 200;
+    }, START_MS, 5);
   }
 
   /** What it wrote to standard error, this start's only. */

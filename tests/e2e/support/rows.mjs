@@ -15,6 +15,15 @@ const program = [path.dirname(binary), path.join(source, 'build/asan')]
 export function putRows(dataDir, rows) {
   const text = rows.map(([table, cells]) => [table, ...Object.entries(cells).map(([name, value]) =>
     `${name}=${value instanceof Date ? value.getTime() * 1000 : value}`)].join('\t')).join('\n');
+  give(dataDir, text);
+}
+
+/** SQL that changes rows, as nobody should. */
+export function spoilRows(dataDir, statements) {
+  give(dataDir, statements.map((sql) => `!${sql}`).join('\n'));
+}
+
+function give(dataDir, text) {
   assert.ok(program, 'the test program put_rows is not built: ./dev test');
   const done = spawnSync(program, [dataDir],
     { input: `${text}\n`, encoding: 'utf8' });

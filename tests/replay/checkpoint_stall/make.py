@@ -247,6 +247,18 @@ def stays_quiet_when_pod_ended():
     }
 
 
+def stays_quiet_after_a_writer_is_gone():
+    """A pod fails a minute into the checkpoint, and the others wait for it. That a server is slow
+    for seconds, twenty minutes later, has nothing to do with it."""
+    gone = {"kind": "pod_state", "time": nanoseconds(60), "k8s.namespace.name": "train",
+            "k8s.pod.name": "pretrain-worker-1", "phase": "Failed", "reason": "Error"}
+    return written(
+        checkpoint("begin", 0), checkpoint("begin", 0.1, rank=1, node="gpu-04"), gone,
+        kernel(1260, "nfs_not_responding", "10.0.0.5"), clock(1270),
+        kernel(1280, "nfs_ok", "10.0.0.5"), clock(1300)
+    )
+
+
 def stays_quiet_on_counter_reset():
     """The exporter restarted: its counters fell, nothing was slow."""
     return written(
@@ -287,6 +299,7 @@ CASES = [
     stays_quiet_on_next_checkpoint,
     stays_quiet_on_missing_secret,
     stays_quiet_when_pod_ended,
+    stays_quiet_after_a_writer_is_gone,
     stays_quiet_on_counter_reset,
     degrades_replayed_events,
     degrades_late_evidence,

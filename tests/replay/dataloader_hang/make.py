@@ -180,6 +180,15 @@ def stays_quiet_while_a_checkpoint_is_written():
     return training(*steps(400), begin, error(402), stall(590, 190), end, *after)
 
 
+def fires_when_the_loader_dies_during_a_checkpoint():
+    """A checkpoint is written beside the training for minutes; the watchdog counts from the moment
+    on at which a worker of the loader was killed, 45 s after the checkpoint began."""
+    begin = in_pod("checkpoint", 401, "pretrain-worker-0", 0, "gpu-04", state="begin", step=900)
+    end = in_pod("checkpoint", 940, "pretrain-worker-0", 0, "gpu-04", state="end", step=900)
+    after = [step(at, 700 + at // 2) for at in range(942, 960, 2)]
+    return training(*steps(400), begin, error(446), stall(566, 120), stall(626, 180), end, *after)
+
+
 def stays_quiet_when_the_pod_succeeded():
     """The job is done. Its workers die with it, which the loader complains about."""
     done = pod("pretrain-worker-3", "gpu-07", "Succeeded", [("trainer", 0, "Completed", 405)])
@@ -259,6 +268,7 @@ CASES = [
     fires_when_the_error_comes_after,
     fires_once_for_the_ranks_of_a_pod,
     fires_without_pods,
+    fires_when_the_loader_dies_during_a_checkpoint,
     stays_quiet_on_stall_alone,
     stays_quiet_on_warm_up,
     stays_quiet_in_evaluation,

@@ -204,6 +204,16 @@ def fires_on_slurm_limit():
     }
 
 
+def fires_once_for_accounting_and_log():
+    """sacct tells of the job without node and date, the log of the job with both: one kill."""
+    return fires_on_slurm_limit() | {
+        "input/sacct.txt": "       JobID      State ExitCode     MaxRSS  ReqMem\n"
+        "------------ ---------- -------- ---------- -------\n"
+        "4711         OUT_OF_ME+    0:125               480G\n"
+        "4711.0       OUT_OF_ME+    0:125    479.8G\n"
+    }
+
+
 def stays_quiet_on_slurm_time_limit():
     """A Slurm job that ran into its time limit did not run out of memory."""
     return {
@@ -225,6 +235,7 @@ CASES = [
     fires_partial_on_node_event,
     fires_on_rank_by_pid,
     fires_on_slurm_limit,
+    fires_once_for_accounting_and_log,
     stays_quiet_on_slurm_time_limit,
     stays_quiet_on_host_process,
     stays_quiet_on_who_quotes_systemd_oomd,

@@ -394,6 +394,23 @@ def degrades_torn_dump():
     return files | {"exit": "2\n", "stderr": "input/pretrain/nccl_trace_rank_0: \n"}
 
 
+def degrades_torn_dump_beside_an_absent_rank():
+    """Rank 6 left nothing, and everybody waits for it. The dump of rank 1 is torn: the group that it
+    shares with 0, 2 and 3 is stuck as well, but not for want of rank 1. Only rank 6 is blamed."""
+    job = Job(8)
+    job.group("1", "tp_0", [0, 1, 2, 3])
+    job.group("2", "tp_1", [4, 5, 6, 7])
+    for name in ("0", "1", "2"):
+        job.history(name, "all_reduce", 1, 9, at=0)
+    there = [rank for rank in range(8) if rank != 6]
+    job.issue("0", "all_reduce", 10, 20, there, "scheduled")
+    job.issue("1", "all_reduce", 10, 21, [0, 1, 2, 3], "scheduled")
+    job.issue("2", "all_reduce", 10, 21, [4, 5, 7], "scheduled")
+    files = job.json_files(without=(1, 6))
+    files["input/pretrain/nccl_trace_rank_1"] = job.pickle_files()["input/pretrain/comm_lib_trace_rank_1"][:87]
+    return files | {"exit": "2\n", "stderr": "input/pretrain/nccl_trace_rank_1: \n"}
+
+
 # ---- records from a stream, which come late, twice or not at all ------------------------------
 
 
@@ -712,6 +729,7 @@ CASES = [
     stays_quiet_for_group_of_one,
     stays_quiet_on_uneven_all_to_all,
     degrades_torn_dump,
+    degrades_torn_dump_beside_an_absent_rank,
     degrades_late_completion,
     degrades_duplicate_records,
     degrades_lost_completion,

@@ -336,6 +336,48 @@ def fires_switch_fault_hangs_a_rank():
     return placed(dmesg=boot_log() + logged(FAILED - 3, text)) | dumps()
 
 
+def switch_fault(*xids):
+    """A fatal error of an NVSwitch of gpu-07, what its GPUs log of it, and a pod there that fails."""
+    text = "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    log = logged(FAILED - 3, text)
+    for rank, code, what in xids:
+        log += logged(FAILED - 2, f"NVRM: Xid (PCI:0000:{BUSES[rank % 4]}): {code}, {what}")
+    failed = [("trainer", 1, "Error", FAILED + 4)]
+    return {
+        "input/dmesg-gpu-07.txt": boot_log() + log,
+        "input/pods.json": k8s_list(pod(worker(BROKEN), "gpu-07", "Failed", failed)),
+    }
+
+
+LINK_LOST = "pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 7(0x10000, 0x0)"
+
+
+def fires_switch_fault_ends_a_pod():
+    """The switch fails, two GPUs lose links with it, and a pod of the node fails: the switch is the
+    root, and the Xid that the pod failed after follows from it."""
+    return switch_fault((BROKEN, 74, LINK_LOST), (BROKEN + 1, 74, LINK_LOST)) | {
+        "map.csv": rank_map(),
+        "args": MAP_ARGS,
+    }
+
+
+def stays_quiet_memory_error_beside_a_switch():
+    """A memory error of a GPU has nothing to do with the switch that failed then: two roots."""
+    return switch_fault((BROKEN, 48, "pid=48211, name=python3, DBE (double bit error)"))
+
+
+def fires_clock_ahead_of_the_pods():
+    """The clock of gpu-07 is a minute ahead of Kubernetes, and nothing can correct it: the pod seems
+    to have failed before the GPU fell off the bus. It is that GPU, and one root."""
+    failed = [("trainer", 1, "Error", FAILED - 60)]
+    return {
+        "input/dmesg-gpu-07.txt": boot_log() + fallen(FAILED),
+        "input/pods.json": k8s_list(pod(worker(BROKEN), "gpu-07", "Failed", failed)),
+        "map.csv": rank_map(),
+        "args": MAP_ARGS + "--set=xid_correlation.slack=120s\n",
+    }
+
+
 def oom_log(at, rank=BROKEN):
     slice_ = f"kubepods-burstable-pod{uid('pod', worker(rank)).replace('-', '_')}.slice"
     group = f"/kubepods.slice/kubepods-burstable.slice/{slice_}"

@@ -146,6 +146,16 @@ def fires_as_one_when_it_spreads():
         *scrapes(600, 1500, HW_THERMAL, 91, gpu=0, **where),
         *scrapes(900, 1500, HW_THERMAL, 90, gpu=1, **where),
         *scrapes(1200, 1500, SW_THERMAL, 88, gpu=0, node="gpu-08", **where),
+        *scrapes(1200, 1500, SW_THERMAL, 87, gpu=1, node="gpu-08", **where),
+    )
+
+
+def fires_on_each_of_two_gpus_in_a_rack():
+    """One GPU of each of two nodes of a rack: two GPUs, not the cooling of the rack."""
+    where = {"rack": "r12"}
+    return only(
+        *scrapes(600, 720, HW_THERMAL, 91, gpu=0, **where),
+        *scrapes(600, 720, HW_THERMAL, 90, gpu=3, node="gpu-08", **where),
     )
 
 
@@ -249,6 +259,7 @@ CASES = [
     fires_on_node,
     fires_on_rack,
     fires_as_one_when_it_spreads,
+    fires_on_each_of_two_gpus_in_a_rack,
     fires_on_each_node_without_a_rack,
     stays_quiet_on_power_cap,
     stays_quiet_on_short_slowdowns,

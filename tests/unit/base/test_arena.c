@@ -305,7 +305,9 @@ static void a_large_block_is_poisoned_behind_what_was_used(void **state)
     assert_int_not_equal(__asan_address_is_poisoned(large), 0);
     assert_int_not_equal(__asan_address_is_poisoned(large + ahead), 0);
     /* Sizes on both sides of where the marks end, and of where a mark begins. */
-    static const size_t sizes[] = {1, 3 << 20, 5, (128 << 10) - 16, 128 << 10, 4099, 2 << 20};
+    static const size_t sizes[] = {1,         3 << 20,          5,    (128 << 10) - 16,
+                                   128 << 10, (16 << 10) - 8,   4099, 16 << 10,
+                                   2 << 20,   (16 << 10) - 4107};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *got = tc_new(&a, char, sizes[i]);
         assert_non_null(got);

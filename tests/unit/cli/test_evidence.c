@@ -128,7 +128,8 @@ static void ls_lists(void **state)
     assert_int_equal(lines(), 13);
     assert_non_null(strstr(printed, "{\"number\":3,\"arrival\":\"2026-05-28T20:26:43Z\",\"kind\":"
                                     "\"file\",\"bytes\":4096,\"disk_bytes\":"));
-    assert_non_null(strstr(printed, "\"digest\":null,\"name\":\"dump_7\\nnode=gpu-1\"}"));
+    assert_non_null(
+        strstr(printed, "\"digest\":null,\"name\":\"dump_7\\nnode=gpu-1\",\"sender\":\"\"}"));
     assert_non_null(strstr(printed, "\\u001b[2Jevil\\\""));
     assert_int_equal(run(-1, "ls", "--since", "2026-05-28T20:26:50Z", DIR_OPTION, NULL), 0);
     assert_int_equal(lines(), 4);

@@ -10,7 +10,7 @@
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "cli/report.h"
+#include "cli/story/report.h"
 #include "story/incident_table.h"
 
 #include <stdio.h>

@@ -3,7 +3,8 @@
  * Shared by the tests of the kernel log codec: decodes a text and keeps what came
  * out. Every text is decoded three times: visiting every line, visiting only the
  * lines that the scan finds, and pausing after every event. All three must agree,
- * so a rule whose literal is missing from the scan fails each of its tests.
+ * so a rule whose literal is missing from the scan fails each of its tests. Each line is also
+ * judged by itself, with and without the scan, as records of OpenTelemetry are.
  */
 #ifndef TC_TESTS_KMSG_HARNESS_H
 #define TC_TESTS_KMSG_HARNESS_H
@@ -17,6 +18,7 @@
 
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/kmsg/kmsg_priv.h"
 
 #include <string.h>
 
@@ -102,6 +104,27 @@ static inline void assert_same_events(const struct result *a, const struct resul
     assert_int_equal(a->cursor.undated, b->cursor.undated);
 }
 
+static inline void assert_scan_agrees(const struct tc_codec_input *in)
+{
+    static char block[HARNESS_ARENA];
+    struct tc_scan scan;
+    struct tc_slice rest = in->bytes;
+    tc__kmsg_scan_init(&scan);
+    while (rest.len > 0) {
+        struct tc_arena arena;
+        struct tc_event ev;
+        struct tc__kmsg_line line;
+        tc__kmsg_frame(in, tc_slice_cut(rest, '\n', &rest), &line);
+        tc_arena_init(&arena, "line", block, sizeof block);
+        struct tc__kmsg_context c = {
+            .in = in, .line = &line, .lines = &line, .line_count = 1, .arena = &arena};
+        enum tc__kmsg_verdict verdict = tc__kmsg_apply(&c, &ev);
+        c.scan = &scan;
+        assert_int_equal(tc__kmsg_apply(&c, &ev), verdict);
+        tc_arena_fini(&arena);
+    }
+}
+
 /* Decodes an input that ends in `status`, the three ways. The result lives until the next call. */
 static inline const struct result *decode_to(struct tc_codec_input in, tc_status status)
 {
@@ -114,6 +137,7 @@ static inline const struct result *decode_to(struct tc_codec_input in, tc_status
     assert_int_equal(all.cursor.offset, in.bytes.len);
     assert_int_equal(all.cursor.events, all.count);
     assert_int_equal(all.cursor.unknown, all.unknown_count);
+    assert_scan_agrees(&in);
 
     in.want_unknown = false;
     harness_decode(&other, &in, false);

@@ -364,8 +364,6 @@ static void labels_that_nothing_uses_are_refused(void **state)
 {
     (void)state;
     assert_non_null(tc__metric_label_find(TC_LIT("Hostname")));
-    assert_true(tc__metric_wants(TC_LIT("Hostname")));
-    assert_false(tc__metric_wants(TC_LIT("modelName")));
     assert_null(tc__metric_label_find(TC_LIT("modelName")));
     assert_null(tc__metric_label_find(TC_LIT("job")));
     assert_null(tc__metric_label_find(TC_EMPTY));

@@ -424,6 +424,94 @@ static void nesting_is_bounded(void **state)
     assert_int_equal(unknown_json(1025), TC_E_MALFORMED);
 }
 
+/* A list of so many of `item`, and `last` behind them, where JSON has `before` and `behind`. */
+static tc_status listed_json(const char *before, const char *item, size_t count, const char *behind)
+{
+    static char text[BODY_MAX];
+    size_t len = (size_t)snprintf(text, sizeof text, "%s", before);
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i == 0 ? "" : ",", item);
+    }
+    len += (size_t)snprintf(text + len, sizeof text - len, "%s", behind);
+    return check(TC_OTLP_LOGS, TC_OTLP_JSON, text, len);
+}
+
+/* The same in protobuf: the item's bytes, then the fields around them, innermost first. */
+static tc_status listed_protobuf(const char *item, size_t item_len, size_t count,
+                                 const char *fields)
+{
+    made[0].len = 0;
+    for (size_t i = 0; i < count; i++) {
+        put(&made[0], item, item_len);
+    }
+    for (; *fields != '\0'; fields++) {
+        wrap(&made[0], (unsigned)(*fields - '0'));
+    }
+    return check(TC_OTLP_LOGS, TC_OTLP_PROTOBUF, made[0].data, made[0].len);
+}
+
+#define TO_RECORDS "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":["
+
+static void objects_are_counted_while_they_are_read(void **state)
+{
+    (void)state;
+    struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
+    limits.objects_max = 1000;
+    tc_otlp_reader_limit(t.reader, &limits);
+    assert_int_equal(listed_json("{\"resourceLogs\":[", "{}", 1000, "]}"), TC_OK);
+    assert_int_equal(listed_json("{\"resourceLogs\":[", "{}", 1001, "]}"), TC_E_LIMIT);
+    SAYS("more than 1000 objects in one request (limits.objects)");
+    assert_true(t.err.offset < 1001 * 3 + 20);
+    assert_int_equal(listed_json("{\"resourceLogs\":[", "{}", 300000, "]}"), TC_E_LIMIT);
+    assert_true(t.err.offset < 1001 * 3 + 20); /* the rest is not read */
+    assert_int_equal(listed_protobuf("\x0a\x00", 2, 1000, ""), TC_OK);
+    assert_int_equal(listed_protobuf("\x0a\x00", 2, 200000, ""), TC_E_LIMIT);
+    SAYS("limits.objects");
+    assert_int_equal(t.err.offset, 2002);
+    /* A resource, a scope, and records. */
+    assert_int_equal(listed_json(TO_RECORDS, "{}", 998, "]}]}]}"), TC_OK);
+    assert_int_equal(listed_json(TO_RECORDS, "{}", 999, "]}]}]}"), TC_E_LIMIT);
+    assert_int_equal(listed_protobuf("\x12\x00", 2, 998, "21"), TC_OK);
+    assert_int_equal(listed_protobuf("\x12\x00", 2, 999, "21"), TC_E_LIMIT);
+    /* An attribute is two, in the common form and in any other, in both notations. */
+    const char *common = "{\"key\":\"a\",\"value\":{\"intValue\":\"1\"}}";
+    const char *other = "{\"value\": {\"intValue\":1}, \"key\":\"a\"}";
+    const char *before = TO_RECORDS "{\"attributes\":[";
+    assert_int_equal(listed_json(before, common, 498, "]}]}]}]}"), TC_OK);
+    assert_int_equal(listed_json(before, common, 499, "]}]}]}]}"), TC_E_LIMIT);
+    assert_int_equal(listed_json(before, other, 498, "]}]}]}]}"), TC_OK);
+    assert_int_equal(listed_json(before, other, 499, "]}]}]}]}"), TC_E_LIMIT);
+    const char quick[] = "\x32\x07\x0a\x01"
+                         "a\x12\x02\x18\x01";
+    const char slow[] = "\x32\x07\x12\x02\x18\x01\x0a\x01"
+                        "a";
+    assert_int_equal(listed_protobuf(quick, sizeof quick - 1, 498, "221"), TC_OK);
+    assert_int_equal(listed_protobuf(quick, sizeof quick - 1, 499, "221"), TC_E_LIMIT);
+    assert_int_equal(listed_protobuf(slow, sizeof slow - 1, 498, "221"), TC_OK);
+    assert_int_equal(listed_protobuf(slow, sizeof slow - 1, 499, "221"), TC_E_LIMIT);
+    /* Without a bound only the tape is one. */
+    limits.objects_max = 0;
+    tc_otlp_reader_limit(t.reader, &limits);
+    assert_int_equal(listed_json(TO_RECORDS, "{}", 300000, "]}]}]}"), TC_OK);
+    assert_int_equal(t.counts.records, 300000);
+}
+
+static void verifying_says_the_same_and_keeps_nothing(void **state)
+{
+    (void)state;
+    struct tc_otlp_reader *small = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, 4096);
+    struct tc_otlp_counts counts = {0};
+    struct tc_slice good = TC_LIT(TO_RECORDS "{\"body\":{\"stringValue\":\"x\"}},{}]}]}]}");
+    struct tc_slice bad = TC_LIT(TO_RECORDS "{\"body\":{\"intValue\":\"x\"}}]}]}]}");
+    assert_non_null(small);
+    assert_int_equal(tc_otlp_verify(small, TC_OTLP_LOGS, TC_OTLP_JSON, good, &counts, &t.err),
+                     TC_OK);
+    assert_int_equal(counts.records, 2);
+    assert_int_equal(tc_otlp_verify(small, TC_OTLP_LOGS, TC_OTLP_JSON, bad, &counts, &t.err),
+                     TC_E_MALFORMED);
+    tc_otlp_reader_destroy(small);
+}
+
 #define SMALL                 \
     ((struct tc_otlp_limits){ \
         .depth_max = 4, .attributes_max = 2, .key_bytes_max = 4, .value_bytes_max = 8})
@@ -514,6 +602,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(json_that_is_malformed_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(json_that_is_odd_but_right_is_taken, setup, teardown),
         cmocka_unit_test_setup_teardown(nesting_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(objects_are_counted_while_they_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(verifying_says_the_same_and_keeps_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(records_over_a_limit_are_rejected_and_the_rest_is_taken,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(bodies_that_are_too_large_or_too_full_are_refused, setup,

@@ -55,6 +55,7 @@ static void the_defaults_are_those_of_the_rooms(void **state)
     assert_int_equal(config.detection_hold_bytes, live.hold_bytes);
     assert_int_equal(config.detection_incidents, live.incidents_max);
     assert_int_equal(config.detection_remembered, live.told_max);
+    assert_int_equal(config.limits_objects, otlp.objects_max);
     assert_int_equal(config.limits_depth, otlp.depth_max);
     assert_int_equal(config.limits_attributes, otlp.attributes_max);
     assert_int_equal(config.limits_key_bytes, otlp.key_bytes_max);

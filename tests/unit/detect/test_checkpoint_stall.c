@@ -560,6 +560,45 @@ static void a_job_or_pod_that_ended_is_silent(void **state)
     assert_int_equal(tc_harness_count(h), 0);
 }
 
+/* Whoever writes a checkpoint with a pod that is gone waits for that pod, not for a disk. */
+static void trouble_after_a_writer_is_gone_does_not_join(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t trouble;
+        int64_t written; /* by the pod that ends, before it does; -1 not */
+        size_t findings;
+    } cases[] = {{99, -1, 1}, {100, -1, 1}, {101, -1, 0}, {900, -1, 0}, {900, 50, 1}};
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        struct tc_event peer = checkpoint(0, 1, "begin");
+        peer.scope.pod = TC_LIT("worker-1");
+        feed(h, checkpoint(0, 0, "begin"));
+        feed(h, peer);
+        if (cases[i].written >= 0) {
+            struct tc_event end = checkpoint(cases[i].written, 1, "end");
+            end.scope.pod = TC_LIT("worker-1");
+            feed(h, end);
+        }
+        struct tc_event pod;
+        tc_event_init(&pod, TC_EVENT_POD_STATE);
+        pod.time_ns = AT(100);
+        pod.scope.ns = TC_LIT("train");
+        pod.scope.pod = TC_LIT("worker-1");
+        pod.pod.phase = TC_LIT("Failed");
+        if (cases[i].trouble < 100) {
+            feed(h, kernel(cases[i].trouble, "io_error", "sda"));
+        }
+        feed(h, pod);
+        if (cases[i].trouble >= 100) {
+            feed(h, kernel(cases[i].trouble, "io_error", "sda"));
+        }
+        tick(h, 1000);
+        assert_int_equal(tc_harness_count(h), cases[i].findings);
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_pod_that_ends_resolves_what_was_told(void **state)
 {
     struct tc_harness *h = *state;
@@ -971,6 +1010,7 @@ int main(void)
         TEST(an_end_at_the_time_of_its_begin_ends_it),
         TEST(of_steps_at_one_time_the_highest_counts),
         TEST(a_job_or_pod_that_ended_is_silent),
+        TEST(trouble_after_a_writer_is_gone_does_not_join),
         TEST(a_pod_that_ends_resolves_what_was_told),
         TEST(the_place_of_a_pod_is_learned_from_its_address),
         TEST(the_place_of_a_rank_is_learned),

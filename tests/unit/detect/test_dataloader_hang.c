@@ -781,6 +781,32 @@ static void a_checkpoint_that_began_late_or_long_ago_explains_nothing(void **sta
     assert_text(tc_harness_finding(h, 1)->scope.pod, "late");
 }
 
+/* What lies nearer to where the stall begins is what stopped the training. */
+static void a_loader_that_fails_during_a_checkpoint_outweighs_it(void **state)
+{
+    (void)state;
+    /* The checkpoint begins at 61, and the watchdog counts from 101 on. */
+    static const struct {
+        int64_t error;
+        size_t findings;
+    } cases[] = {{101, 1}, {62, 1}, {61, 0}, {60, 0}, {140, 1}, {141, 0}};
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_dataloader_hang, NULL);
+        bool before = cases[i].error < 61;
+        steps(h, 0, 50);
+        if (before) {
+            feed(h, loader_error(cases[i].error));
+        }
+        feed(h, checkpoint(61, "begin"));
+        if (!before) {
+            feed(h, loader_error(cases[i].error));
+        }
+        feed(h, stall(231, 130));
+        assert_int_equal(findings_at(h, 232), cases[i].findings);
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_pod_that_ended_does_not_hang(void **state)
 {
     (void)state;
@@ -1181,6 +1207,7 @@ int main(void)
         CASE(a_checkpoint_being_written_explains_a_stall),
         CASE(a_checkpoint_of_the_job_explains_the_stall_of_its_pods),
         CASE(a_checkpoint_that_began_late_or_long_ago_explains_nothing),
+        CASE(a_loader_that_fails_during_a_checkpoint_outweighs_it),
         CASE(a_pod_that_ended_does_not_hang),
         CASE(a_container_that_is_killed_stops_our_count),
         CASE(the_end_of_the_pod_resolves),

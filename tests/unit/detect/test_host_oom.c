@@ -540,6 +540,51 @@ static void batch_jobs_are_told_apart_and_need_a_name(void **state)
     assert_int_equal(tc_harness_count(h), 4);
 }
 
+/* sacct knows neither the node nor, often, the time; srun's line in the log of the job does. */
+static void a_batch_job_is_told_once_whoever_knows_its_node(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t first;
+        const char *first_node;
+        int64_t second;
+        const char *second_node;
+        size_t incidents;
+    } cases[] = {
+        {-1, "", 10, "gpu-07", 1}, /* undated */
+        {10, "", 10, "gpu-07", 1},       {10, "gpu-07", 10, "", 1}, {10, "gpu-07", 70, "", 1},
+        {10, "gpu-07", 71, "", 2},       {10, "", 70, "gpu-07", 1}, {10, "", 71, "gpu-07", 2},
+        {10, "gpu-07", 10, "gpu-08", 2},
+    };
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_host_oom, NULL);
+        struct tc_event first = slurm_line(cases[i].first, cases[i].first_node, "47");
+        struct tc_event second = slurm_line(cases[i].second, cases[i].second_node, "47");
+        first.time_ns = cases[i].first < 0 ? TC_TIME_UNDATED_MIN + 5 : first.time_ns;
+        first.scope.rank = first.scope.node.len > 0 ? 3 : -1;
+        second.scope.rank = second.scope.node.len > 0 ? 3 : -1;
+        feed(h, first);
+        feed(h, second);
+        feed(h, second);
+        tc_harness_finish(h, TC_TIME_NONE);
+        long count = (long)tc_harness_count(h);
+        const struct tc_finding *last = tc_harness_finding(h, count - 1);
+        size_t incidents = 1;
+        for (long k = 1; k < count; k++) {
+            incidents +=
+                !tc_slice_eq(tc_harness_finding(h, k)->key, tc_harness_finding(h, k - 1)->key);
+        }
+        assert_int_equal(incidents, cases[i].incidents);
+        if (incidents == 1) {
+            assert_text(last->scope.node, "gpu-07");
+            assert_int_equal(last->scope.rank, 3);
+            assert_int_equal(tc_harness_int(last, KEY("kills")), 1);
+            assert_true(tc_time_is_date(last->first_ns));
+        }
+        tc_harness_destroy(h);
+    }
+}
+
 static void node_events_stand_for_the_kernels_line(void **state)
 {
     (void)state;
@@ -851,6 +896,7 @@ int main(void)
         CASE(told_by_three_it_is_one_kill),
         CASE(a_batch_job_that_hit_its_limit_stands_for_a_pod),
         CASE(batch_jobs_are_told_apart_and_need_a_name),
+        CASE(a_batch_job_is_told_once_whoever_knows_its_node),
         CASE(node_events_stand_for_the_kernels_line),
         CASE(an_event_about_the_pod_is_the_word_of_its_kubelet),
         CASE(an_old_state_told_again_is_not_of_this_burst),

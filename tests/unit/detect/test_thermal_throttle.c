@@ -419,8 +419,8 @@ static void the_rack_of_a_node_is_learned(void **state)
         feed(h, ev);
     }
     for (int64_t t = 0; t <= 60; t += 10) {
-        for (int i = 0; i < 2; i++) {
-            struct tc_event ev = in_rack(reasons(t, i, HW_THERMAL), nodes[i]);
+        for (int i = 0; i < 4; i++) {
+            struct tc_event ev = in_rack(reasons(t, i, HW_THERMAL), nodes[i / 2]);
             ev.metric.rack = TC_EMPTY;
             feed(h, ev);
         }
@@ -442,16 +442,122 @@ static void several_nodes_of_a_rack_are_the_racks(void **state)
     assert_text(tc_harness_text(f, KEY("rack")), "r12");
     for (int64_t t = 110; t <= 160; t += 10) {
         feed(h, in_rack(reasons(t, 2, HW_THERMAL), "gpu-08"));
+        feed(h, in_rack(reasons(t, 3, HW_THERMAL), "gpu-08"));
     }
     f = told(h, 200);
     assert_int_equal(tc_harness_count(h), 2);
     assert_true(tc_slice_eq(f->key, tc_harness_finding(h, 0)->key));
     assert_text(tc_harness_text(f, KEY("level")), "rack");
     assert_int_equal(tc_harness_int(f, KEY("node_count")), 2);
-    assert_int_equal(tc_harness_int(f, KEY("gpu_count")), 3);
-    assert_says(f->headline, "3 GPUs of 2 nodes in rack r12 are slowed by heat for ");
+    assert_int_equal(tc_harness_int(f, KEY("gpu_count")), 4);
+    assert_says(f->headline, "4 GPUs of 2 nodes in rack r12 are slowed by heat for ");
     assert_says(f->remediation, "Check the cooling of rack r12");
     assert_int_equal(f->scope.node.len, 0);
+}
+
+/* A GPU of r12 by its index alone: each node has its own. */
+static void feed_in_rack(struct tc_harness *h, int64_t seconds, const char *node, int32_t gpu,
+                         double bits)
+{
+    struct tc_event ev = in_rack(reasons(seconds, 0, bits), node);
+    ev.scope.gpu_uuid = TC_EMPTY;
+    ev.scope.gpu_index = gpu;
+    feed(h, ev);
+}
+
+/* Findings of that level, each incident counted once. */
+static size_t incidents_of(struct tc_harness *h, const char *level)
+{
+    size_t incidents = 0;
+    for (long i = 0; i < (long)tc_harness_count(h); i++) {
+        const struct tc_finding *f = tc_harness_finding(h, i);
+        bool again = false;
+        for (long k = 0; k < i; k++) {
+            again = again || tc_slice_eq(tc_harness_finding(h, k)->key, f->key);
+        }
+        tc_harness_conforms(f);
+        incidents += !again && tc_slice_eq(tc_harness_text(f, KEY("level")), tc_slice_cstr(level));
+    }
+    return incidents;
+}
+
+/* Single GPUs of two nodes may be hot by chance; of three, or several of each of two, are not. */
+static void a_few_gpus_of_a_rack_are_not_the_rack(void **state)
+{
+    (void)state;
+    static const char *const nodes[] = {"gpu-07", "gpu-08", "gpu-09"};
+    static const struct {
+        int gpus[3]; /* of each node */
+        size_t of_gpus;
+        size_t of_nodes;
+        size_t of_racks;
+    } cases[] = {
+        {{1, 1, 0}, 2, 0, 0}, {{2, 1, 0}, 1, 1, 0}, {{8, 1, 0}, 1, 1, 0},
+        {{2, 2, 0}, 0, 0, 1}, {{1, 1, 1}, 0, 0, 1},
+    };
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_thermal_throttle, NULL);
+        for (int64_t t = 0; t <= 60; t += 10) {
+            for (int n = 0; n < 3; n++) {
+                for (int gpu = 0; gpu < cases[i].gpus[n]; gpu++) {
+                    feed_in_rack(h, t, nodes[n], gpu, HW_THERMAL);
+                }
+            }
+        }
+        (void)told(h, 100);
+        assert_int_equal(incidents_of(h, "gpu"), cases[i].of_gpus);
+        assert_int_equal(incidents_of(h, "node"), cases[i].of_nodes);
+        assert_int_equal(incidents_of(h, "rack"), cases[i].of_racks);
+        tc_harness_destroy(h);
+    }
+}
+
+/* Each of two nodes is told for itself and then they are the rack: the first goes on as the rack,
+ * the second follows from it. One that is clear again is resolved while the other is hot. */
+static void what_was_told_of_nodes_goes_on_in_the_rack(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t t = 0; t <= 60; t += 10) {
+        feed_in_rack(h, t, "gpu-07", 0, HW_THERMAL);
+        feed_in_rack(h, t + 5, "gpu-08", 0, HW_THERMAL);
+    }
+    (void)told(h, 100);
+    assert_int_equal(tc_harness_count(h), 2);
+    for (int64_t t = 110; t <= 160; t += 10) {
+        feed_in_rack(h, t, "gpu-07", 1, HW_THERMAL);
+        feed_in_rack(h, t, "gpu-08", 1, HW_THERMAL);
+    }
+    (void)told(h, 200);
+    assert_int_equal(tc_harness_count(h), 4);
+    const struct tc_finding *rack = tc_harness_finding(h, 2);
+    const struct tc_finding *part = tc_harness_finding(h, 3);
+    assert_text(tc_harness_text(rack, KEY("level")), "rack");
+    assert_true(tc_slice_eq(rack->key, tc_harness_finding(h, 0)->key));
+    assert_true(tc_slice_eq(part->key, tc_harness_finding(h, 1)->key));
+    assert_int_equal(part->cause_count, 1);
+    assert_true(tc_slice_eq(part->causes[0].key, rack->key));
+}
+
+static void a_node_that_is_clear_is_resolved_beside_another(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t t = 0; t <= 160; t += 10) {
+        feed_in_rack(h, t, "gpu-07", 0, t <= 60 ? HW_THERMAL : 0);
+        feed_in_rack(h, t + 5, "gpu-08", 0, HW_THERMAL);
+    }
+    (void)told(h, 200);
+    size_t resolved = 0;
+    for (long i = 0; i < (long)tc_harness_count(h); i++) {
+        const struct tc_finding *f = tc_harness_finding(h, i);
+        resolved += f->resolved;
+        assert_true(!f->resolved || tc_slice_eq(f->scope.node, TC_LIT("gpu-07")));
+    }
+    assert_int_equal(resolved, 1);
+    for (int64_t t = 210; t <= 300; t += 10) {
+        feed_in_rack(h, t, "gpu-07", 0, HW_THERMAL);
+    }
+    (void)told(h, 340);
+    assert_int_equal(incidents_of(h, "gpu"), 3); /* hot again: another one */
 }
 
 static void the_counter_of_time_slowed_is_a_proof_too(void **state)
@@ -883,6 +989,9 @@ int main(void)
         TEST(nodes_without_a_rack_are_told_apart),
         TEST(several_nodes_of_a_rack_are_the_racks),
         TEST(the_rack_of_a_node_is_learned),
+        TEST(a_few_gpus_of_a_rack_are_not_the_rack),
+        TEST(what_was_told_of_nodes_goes_on_in_the_rack),
+        TEST(a_node_that_is_clear_is_resolved_beside_another),
         TEST(the_counter_of_time_slowed_is_a_proof_too),
         TEST(the_counter_of_time_slowed_tells_the_end_too),
         TEST(a_restart_of_the_counter_is_no_rise),

@@ -176,6 +176,20 @@ static void a_full_table_forgets_who_was_not_heard_of_for_longest(void **state)
     assert_text(kept->uuid, UUID_A);
 }
 
+static void a_flood_of_one_sender_forgets_only_its_own(void **state)
+{
+    struct tc_directory *d = *state;
+    char name[16];
+    tc_directory_sender(d, 1);
+    uint64_t first = learn(d, gpu("n1", UUID_A, 0xb3, 3))->id;
+    tc_directory_sender(d, 2);
+    for (unsigned i = 0; i < 2 * GPUS_MAX; i++) {
+        assert_non_null(learn(d, numbered(i, name)));
+    }
+    assert_true(counts_of(d).gpus_forgotten > GPUS_MAX / 2);
+    assert_int_equal(find(d, gpu("n1", "", 0, 3))->id, first);
+}
+
 /* The place of an exchanged board leads to the new one, whatever room is made. */
 static void making_room_gives_no_name_back(void **state)
 {
@@ -336,6 +350,7 @@ int main(void)
         TEST(who_uses_it_is_taken_whole_or_not),
         TEST(one_that_changes_all_the_time_does_not_push_out_the_others),
         TEST(a_full_table_forgets_who_was_not_heard_of_for_longest),
+        TEST(a_flood_of_one_sender_forgets_only_its_own),
         TEST(making_room_gives_no_name_back),
         TEST(three_that_turn_out_to_be_one_know_all_ids),
         TEST(who_used_it_last_does_not_follow_the_order_of_events),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "story/story.h"
 #include "unit/live/live_testing.h"
 
 static void a_verdict_leaves_once_its_event_has_waited(void **state)
@@ -134,23 +135,76 @@ static void what_is_late_counts_up_to_the_lateness(void **state)
     test_destroy(t);
 }
 
-static void what_is_ahead_waits_for_its_time_or_is_left_out(void **state)
+static void what_is_ahead_waits_for_its_time_or_is_corrected(void **state)
 {
     (void)state;
     struct live_test *t = test_create(NULL);
     int64_t ahead = t->config.ahead_ns;
-    struct tc_event ev = evicted("gpu-07", "loader-3", T0 + ahead + 1);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0 + ahead);
     feed_at(t, &ev, T0);
-    assert_int_equal(counts_of(t).ahead, 1);
-    ev.time_ns--;
-    feed_at(t, &ev, T0);
-    assert_int_equal(counts_of(t).ahead, 1);
+    assert_int_equal(counts_of(t).ahead, 0);
     run_to(t, T0 + ahead - 1);
     assert_int_equal(t->count, 0);
     assert_int_equal(counts_of(t).held, 1);
     assert_true(tc_live_due(t->live) == T0 + ahead);
     run_to(t, T0 + ahead);
     assert_int_equal(t->count, 1);
+    int64_t now = T0 + 2 * TC_SECOND;
+    ev = evicted("gpu-08", "loader-4", now + ahead + 1);
+    feed_at(t, &ev, now);
+    assert_int_equal(counts_of(t).ahead, 1);
+    run_to(t, now + 20 * MS);
+    assert_int_equal(t->count, 2);
+    assert_true(counts_of(t).engine_ns <= now);
+    test_destroy(t);
+}
+
+static void a_fast_clock_is_corrected_until_it_is_right_again(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t fast = 600 * TC_SECOND;
+    struct tc_event ev = evicted("gpu-07", "loader-1", T0 + fast);
+    feed_at(t, &ev, T0);
+    /* An older one of the same source keeps its distance, one of another source its time. */
+    ev = evicted("gpu-07.cluster", "loader-2", T0 + fast - 30 * TC_SECOND);
+    feed_at(t, &ev, T0);
+    ev = evicted("gpu-08", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 3);
+    assert_int_equal(counts_of(t).ahead, 2);
+    for (size_t i = 0; i < t->count; i++) {
+        bool older = strstr(t->told[i].key, "loader-2") != NULL;
+        assert_true(t->told[i].mark.first_ns == T0 - (older ? 30 * TC_SECOND : 0));
+    }
+    assert_int_equal(tc_sources_count(tc_live_sources(t->live)), 1);
+    assert_true(tc_sources_at(tc_live_sources(t->live), 0)->ahead_ns == fast);
+    /* The clock is set right: two minutes later nothing is corrected any more. */
+    int64_t now = T0 + 180 * TC_SECOND;
+    ev = evicted("gpu-07", "loader-4", now);
+    feed_at(t, &ev, now);
+    run_to(t, now + TC_SECOND);
+    assert_int_equal(t->count, 4);
+    assert_int_equal(counts_of(t).ahead, 2);
+    assert_true(t->told[3].mark.first_ns == now);
+    test_destroy(t);
+}
+
+static void nobody_moves_the_times_of_what_others_send(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-1", T0 + 600 * TC_SECOND);
+    tc_live_sender(t->live, 7);
+    feed_at(t, &ev, T0);
+    tc_live_sender(t->live, 8);
+    ev = evicted("gpu-07", "loader-2", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(counts_of(t).ahead, 1);
+    assert_int_equal(counts_of(t).too_late, 0);
     test_destroy(t);
 }
 
@@ -163,16 +217,224 @@ static void times_out_of_range_are_counted_and_left_out(void **state)
         struct tc_event ev = evicted("gpu-07", "loader-3", bad[i]);
         feed_at(t, &ev, T0);
     }
-    struct tc_event ev = evicted("gpu-07", "loader-3", TC_TIME_MAX);
-    feed_at(t, &ev, T0);
-    assert_int_equal(counts_of(t).misdated, 4);
-    assert_int_equal(counts_of(t).ahead, 1);
-    ev.time_ns = TC_TIME_NONE;
+    struct tc_event ev = evicted("gpu-07", "loader-3", TC_TIME_NONE);
     feed_at(t, &ev, T0);
     run_to(t, T0 + TC_SECOND);
+    assert_int_equal(counts_of(t).misdated, 4);
     assert_int_equal(counts_of(t).undated, 1);
-    assert_int_equal(counts_of(t).events, 6);
+    assert_int_equal(counts_of(t).events, 5);
     assert_true(counts_of(t).engine_ns == TC_TIME_NONE);
+    /* A clock may be a day fast; a date further away is wrong. */
+    ev.time_ns = T0 + TC_SECOND + TC_SOURCE_AHEAD_MAX_NS + 1;
+    feed_at(t, &ev, T0 + TC_SECOND);
+    assert_int_equal(counts_of(t).misdated, 5);
+    ev.time_ns--;
+    feed_at(t, &ev, T0 + TC_SECOND);
+    run_to(t, T0 + 2 * TC_SECOND);
+    assert_int_equal(counts_of(t).ahead, 1);
+    assert_true(counts_of(t).engine_ns <= T0 + 2 * TC_SECOND);
+    test_destroy(t);
+}
+
+/* ---- what comes too late ---- */
+
+static const struct tc_stretch_wait SOON = {
+    .quiet_ns = 2 * TC_SECOND, .longest_ns = 10 * TC_SECOND, .silence_ns = 60 * TC_SECOND};
+
+static void late_events_mark_the_time_that_they_tell_of(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_stretch stretch;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    for (int64_t i = 0; i < 3; i++) {
+        ev = evicted("gpu-07", "loader-3", T0 - (300 - i) * TC_SECOND);
+        feed_at(t, &ev, T0 + TC_SECOND);
+    }
+    run_to(t, T0 + 2 * TC_SECOND);
+    assert_int_equal(t->count, 0);
+    assert_int_equal(counts_of(t).too_late, 3);
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    const struct tc_source *source = tc_sources_at(tc_live_sources(t->live), 0);
+    assert_memory_equal(source->name, "gpu-07", source->name_len);
+    assert_int_equal(source->late, 3);
+    /* Not before it is quiet, or has lasted too long. */
+    assert_false(tc_live_take_stretch(t->live, &SOON, &stretch));
+    run_to(t, T0 + 3 * TC_SECOND + 10 * MS);
+    assert_true(tc_live_take_stretch(t->live, &SOON, &stretch));
+    assert_true(stretch.from_ns == T0 - 300 * TC_SECOND);
+    assert_true(stretch.to_ns == T0 - 298 * TC_SECOND);
+    assert_int_equal(stretch.events, 3);
+    assert_int_equal(tc_live_stretches(t->live), 0);
+    test_destroy(t);
+}
+
+static void what_is_older_than_the_window_is_not_judged_and_that_is_known(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t window = t->config.window_ns;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    ev = evicted("gpu-07", "loader-3", T0 - window);
+    feed_at(t, &ev, T0 + 20 * MS);
+    run_to(t, T0 + 40 * MS);
+    assert_int_equal(counts_of(t).unjudged, 0);
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    ev = evicted("gpu-09", "loader-4", T0 - window - TC_SECOND);
+    feed_at(t, &ev, T0 + 40 * MS);
+    run_to(t, T0 + 60 * MS);
+    assert_int_equal(counts_of(t).unjudged, 1);
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    size_t unjudged = 0;
+    for (size_t i = 0; i < tc_sources_count(tc_live_sources(t->live)); i++) {
+        const struct tc_source *s = tc_sources_at(tc_live_sources(t->live), i);
+        unjudged += s->unjudged;
+        assert_true(!s->unjudged || s->name[5] == '9');
+    }
+    assert_int_equal(unjudged, 1);
+    test_destroy(t);
+}
+
+/* A list of all objects is told again and again, with states from long ago. */
+static void a_state_that_is_told_again_marks_nothing(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_stretch stretch;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    ev = pressure("gpu-07", "True", T0 - 3600 * TC_SECOND);
+    feed_at(t, &ev, T0 + 20 * MS);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_true(tc_live_take_stretch(t->live, &SOON, &stretch));
+    feed_at(t, &ev, T0 + 3 * TC_SECOND);
+    run_to(t, T0 + 4 * TC_SECOND);
+    assert_int_equal(tc_live_stretches(t->live), 0);
+    assert_int_equal(tc_sources_count(tc_live_sources(t->live)), 0);
+    ev.time_ns += TC_SECOND; /* another transition */
+    feed_at(t, &ev, T0 + 4 * TC_SECOND);
+    run_to(t, T0 + 5 * TC_SECOND);
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    test_destroy(t);
+}
+
+struct taken {
+    struct tc_story *story;
+};
+
+static tc_status take_verdict(void *context, const struct tc_verdict *v)
+{
+    struct taken *taken = context;
+    return tc_story_add(taken->story, v);
+}
+
+/* What an engine of its own makes of these events. */
+static struct tc_story *judged(const struct tc_event *events, size_t count)
+{
+    struct taken taken = {tc_story_create()};
+    struct tc_engine_out out = {.verdict = take_verdict, .context = &taken};
+    struct tc_engine *engine = NULL;
+    struct tc_error err;
+    assert_int_equal(tc_engine_create(&out, &engine, &err), TC_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(tc_engine_feed(engine, &events[i]), TC_OK);
+    }
+    assert_int_equal(tc_engine_tick(engine), TC_OK);
+    tc_engine_destroy(engine);
+    return taken.story;
+}
+
+static void what_a_recheck_found_is_told_once_and_keeps_its_identity(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    bool news = false;
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    struct tc_event late[] = {pressure("gpu-07", "True", T0 - 610 * TC_SECOND),
+                              evicted("gpu-07", "loader-3", T0 - 600 * TC_SECOND)};
+    struct tc_story *story = judged(late, 2);
+    assert_int_equal(tc_story_verdicts(story)->count, 1);
+    const struct tc_finding *f = &tc_story_verdicts(story)->items[0].finding;
+    assert_null(tc_live_find(t->live, f));
+    assert_int_equal(tc_live_adopt(t->live, f, &news), TC_OK);
+    assert_true(news);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(t->told[0].status, TC_VERDICT_OPEN);
+    assert_non_null(tc_live_find(t->live, f));
+    assert_int_equal(tc_live_adopt(t->live, f, &news), TC_OK);
+    assert_false(news);
+    /* What ends earlier than what is known is no news, what ends it is. */
+    struct tc_finding other = *f;
+    other.last_ns -= 1;
+    other.headline = TC_LIT("another");
+    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
+    assert_false(news);
+    other = *f;
+    other.first_ns += 1;
+    other.headline = TC_LIT("another");
+    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
+    assert_false(news);
+    other = *f;
+    other.resolved = true;
+    other.last_ns += TC_SECOND;
+    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
+    assert_true(news);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(t->told[1].status, TC_VERDICT_RESOLVED);
+    assert_memory_equal(t->told[1].id, t->told[0].id, TC_INCIDENT_ID_LEN);
+    tc_story_destroy(story);
+    test_destroy(t);
+}
+
+/* Names end in numbers, as keys do: another node is another incident. */
+static void what_a_recheck_found_of_another_node_is_its_own_incident(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    bool news = false;
+    struct tc_event late = evicted("gpu-07", "loader-3", T0);
+    struct tc_story *story = judged(&late, 1);
+    struct tc_finding one = tc_story_verdicts(story)->items[0].finding;
+    one.key = one.scope.node = TC_LIT("gpu-07");
+    assert_int_equal(tc_live_adopt(t->live, &one, &news), TC_OK);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 1);
+    struct tc_finding other = one;
+    other.key = other.scope.node = TC_LIT("gpu-08");
+    assert_null(tc_live_find(t->live, &other));
+    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
+    assert_true(news);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_memory_not_equal(t->told[1].id, t->told[0].id, TC_INCIDENT_ID_LEN);
+    tc_story_destroy(story);
+    test_destroy(t);
+}
+
+static void a_stretch_is_widened_by_the_incidents_that_it_touches(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t margin = t->config.margin_ns;
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 1);
+    struct tc_stretch near = {.from_ns = T0 + margin, .to_ns = T0 + margin};
+    tc_live_widen(t->live, &near);
+    assert_true(near.from_ns == T0 && near.to_ns == T0 + margin);
+    struct tc_stretch far = {.from_ns = T0 + margin + 1, .to_ns = T0 + margin + 1};
+    tc_live_widen(t->live, &far);
+    assert_true(far.from_ns == T0 + margin + 1);
     test_destroy(t);
 }
 
@@ -548,7 +810,15 @@ int main(void)
         cmocka_unit_test(what_comes_together_is_put_in_order),
         cmocka_unit_test(without_a_hold_events_go_straight_through),
         cmocka_unit_test(what_is_late_counts_up_to_the_lateness),
-        cmocka_unit_test(what_is_ahead_waits_for_its_time_or_is_left_out),
+        cmocka_unit_test(what_is_ahead_waits_for_its_time_or_is_corrected),
+        cmocka_unit_test(a_fast_clock_is_corrected_until_it_is_right_again),
+        cmocka_unit_test(nobody_moves_the_times_of_what_others_send),
+        cmocka_unit_test(late_events_mark_the_time_that_they_tell_of),
+        cmocka_unit_test(what_is_older_than_the_window_is_not_judged_and_that_is_known),
+        cmocka_unit_test(a_state_that_is_told_again_marks_nothing),
+        cmocka_unit_test(what_a_recheck_found_is_told_once_and_keeps_its_identity),
+        cmocka_unit_test(what_a_recheck_found_of_another_node_is_its_own_incident),
+        cmocka_unit_test(a_stretch_is_widened_by_the_incidents_that_it_touches),
         cmocka_unit_test(times_out_of_range_are_counted_and_left_out),
         cmocka_unit_test(time_goes_on_in_silence),
         cmocka_unit_test(a_recorded_past_keeps_its_own_time),

@@ -20,6 +20,8 @@
 
 #define T0 (INT64_C(1772600000) * TC_SECOND)
 #define INCIDENTS 20000
+/* An advance links all incidents, which is most of the work here: one in ten seconds of events. */
+#define EVENTS_PER_ADVANCE 1024
 #define RESTARTS 3
 
 struct told {
@@ -27,17 +29,22 @@ struct told {
     uint64_t other;
 };
 
+static tc_status put_mark(const struct tc_incident_mark *mark)
+{
+    tc_status status;
+    while ((status = tc_outbox_put(box, mark, TC_LIT("{}"), 0)) == TC_E_LIMIT) {
+        (void)usleep(1000); /* the disk is slower than this test */
+    }
+    return status;
+}
+
 static tc_status tell(void *context, const struct tc_verdict *v,
                       const struct tc_incident_mark *mark)
 {
     struct told *told = context;
     told->opened += v->status == TC_VERDICT_OPEN;
     told->other += v->status != TC_VERDICT_OPEN;
-    tc_status status;
-    while ((status = tc_outbox_put(box, mark, TC_LIT("{}"), 0)) == TC_E_LIMIT) {
-        (void)usleep(1000); /* the disk is slower than this test */
-    }
-    return status;
+    return put_mark(mark);
 }
 
 static tc_status restore(void *context, const struct tc_incident_mark *mark)
@@ -65,7 +72,7 @@ static void feed_eviction(struct tc_live *live, unsigned n)
     ev.k8s.reason = TC_LIT("Evicted");
     ev.k8s.message = TC_LIT("The node was low on resource: memory. Threshold quantity: 100Mi, "
                             "available: 60Mi. ");
-    if (n % 64 == 0) {
+    if (n % EVENTS_PER_ADVANCE == 0) {
         assert_int_equal(tc_live_advance(live, ev.time_ns), TC_OK);
     }
     assert_int_equal(tc_live_feed(live, &ev, ev.time_ns, false), TC_OK);
@@ -127,10 +134,55 @@ static void what_is_forgotten_is_forgotten_by_both(void **state)
     assert_int_equal(told.other, 0);
 }
 
+static tc_status count_mark(void *context, const struct tc_incident_mark *mark)
+{
+    size_t *count = context;
+    (void)mark;
+    ++*count;
+    return TC_OK;
+}
+
+/* Bytes that this process has read so far; 0 where the kernel does not count them. */
+static uint64_t bytes_read(void)
+{
+    unsigned long long count = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (f != NULL) {
+        count = fscanf(f, "rchar: %llu", &count) == 1 ? count : 0;
+        (void)fclose(f);
+    }
+    return count;
+}
+
+static void a_restart_does_not_read_the_log_once_per_incident(void **state)
+{
+    (void)state;
+    enum { TOLD = 2000, LOG_BYTES_MAX = 1 << 20, PASSES_MAX = 8 };
+    struct tc_outbox_config config = plain_config();
+    assert_int_equal(tc_outbox_open(&config, NULL, NULL, &box, &err), TC_OK);
+    assert_int_equal(tc_outbox_start(box, &err), TC_OK);
+    for (unsigned n = 0; n < TOLD; n++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "inc-%u", n);
+        struct tc_incident_mark mark = {
+            .pattern_id = TC_LIT("1"), .key = tc_slice_cstr(id), .incident_id = tc_slice_cstr(id)};
+        assert_int_equal(put_mark(&mark), TC_OK);
+    }
+    tc_outbox_close(box, WAIT_LONG);
+    size_t restored = 0;
+    uint64_t before = bytes_read();
+    assert_int_equal(tc_outbox_open(&config, count_mark, &restored, &box, &err), TC_OK);
+    uint64_t bytes = bytes_read() - before;
+    tc_outbox_close(box, WAIT_LONG);
+    assert_int_equal(restored, TOLD);
+    assert_in_range(bytes, 0, PASSES_MAX * LOG_BYTES_MAX);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
     const struct CMUnitTest tests[] = {
+        CASE(a_restart_does_not_read_the_log_once_per_incident),
         CASE(each_incident_is_opened_once_over_restarts),
         CASE(what_is_forgotten_is_forgotten_by_both),
     };

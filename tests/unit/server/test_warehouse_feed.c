@@ -152,6 +152,7 @@ static void open_place(struct place *p, const struct wh_room *room, bool wants_s
     p->pool = tc_pool_create((size_t)1 << 20, (size_t)64 << 10);
     p->handoff = tc_handoff_create(tc_store_next_number(p->store));
     struct tc_warehouse_feed_parts parts = {
+        .data_dir = room->dir,
         .hub = p->hub,
         .outbox = p->box,
         .wants_slices = wants_slices,

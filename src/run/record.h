@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the ledger (warehouse/ledger.h) holds of a run that was added: everything that `run add` was
+ * told beside the bytes of the files, so that the same rows can be made of those again.
+ */
+#ifndef TC_RUN_RECORD_H
+#define TC_RUN_RECORD_H
+
+#include "base/digest.h"
+#include "base/grow.h"
+#include "base/json/json.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "run/manifest.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_RECORD_ADD "add"
+
+struct tc_record_file {
+    enum tc_role role;
+    struct tc_slice name;
+    struct tc_digest digest;
+    int64_t modified_ns; /* of the file that was given: dates samples that have no time */
+};
+
+/* Slices are empty where nothing was given. */
+struct tc_run_record {
+    int64_t at_us; /* added_at */
+    struct tc_slice run_id;
+    struct tc_digest manifest;
+    int64_t replicate_index; /* 0: it is no replicate */
+    struct tc_slice format;  /* name of a reader */
+    struct tc_slice given_run_id;
+    struct tc_slice name;
+    struct tc_slice replicate_group;
+    struct tc_slice scheduler_run_id;
+    struct tc_slice job_uid;
+    struct tc_slice intent;
+    bool force;
+    struct tc_record_file *files; /* in the order in which they were given */
+    size_t file_count;            /* at most TC_MANIFEST_FILES_MAX */
+};
+
+/* As a JSON object. */
+void tc_run_record_write(const struct tc_run_record *record, struct tc_grow *json);
+/* Of an "add" of the ledger. Texts stay the parser's; files are in memory of free(). */
+TC_CHECKED tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out,
+                                        struct tc_error *err);
+
+#endif

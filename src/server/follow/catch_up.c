@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/follow/catch_up.h"
+
+#include "base/clock.h"
+#include "observe/log.h"
+#include "observe/loop.h"
+#include "observe/metrics.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* The loop's time for one turn of this. */
+#define TURN_NS (5 * TC_SECOND / 1000)
+/* What detection takes at once: more is read by the thread and fed in turns. */
+#define LEVEL_RECORDS ((uint64_t)8192)
+/* What a record is in the hold, beside its strings. */
+#define RECORD_BYTES ((uint64_t)256)
+
+/*
+ * Invariants: all batches up to `judged` were fed or never will be. Level: chunk is NULL, wanted <=
+ * read and unsettled is 0. While it is replaying nothing is told.
+ */
+struct tc_catch_up {
+    struct tc_catch_up_config config;
+    struct tc_batch_reader *reader;
+    int wake_fd;
+    struct event *wake_event;
+    struct event *turn_event;
+    uint64_t from; /* of the replay */
+    uint64_t last;
+    bool is_replaying;
+    uint64_t unsettled;     /* batches that are on their way to the disk and for the reader */
+    uint64_t wanted;        /* the newest batch that the reader was asked for */
+    uint64_t read;          /* all before this one are fed */
+    struct tc_chunk *chunk; /* being fed; NULL: none */
+    size_t at;
+    bool is_begun; /* the clock was set for its batch */
+    struct tc_catch_up_progress progress;
+};
+
+/* ---- feeding ---- */
+
+static void note_judged(struct tc_catch_up *c, uint64_t number, int64_t arrival_ns)
+{
+    struct tc_judged judged = {number, arrival_ns};
+    const struct tc_recheck *recheck = tc_detection_recheck(c->config.detection);
+    if (!c->is_replaying && arrival_ns < tc_recheck_judged_until(recheck)) {
+        tc_batch_reader_judged(c->reader, &judged);
+    }
+}
+
+static tc_status end_replay(struct tc_catch_up *c)
+{
+    TC_TRY(tc_detection_end_replay(c->config.detection, c->config.started_ns));
+    c->is_replaying = false;
+    c->progress.is_replaying = false;
+    note_judged(c, c->last, c->config.started_ns);
+    c->config.ready(c->config.context);
+    return TC_OK;
+}
+
+static void count_batch(struct tc_catch_up *c)
+{
+    const struct tc_chunk *chunk = c->chunk;
+    if (c->is_replaying) {
+        c->progress.batches++;
+        c->progress.bytes += chunk->body_bytes;
+        tc_count(TC_COUNT_REPLAYED_BATCHES, 1);
+        tc_count(TC_COUNT_REPLAYED_BYTES, chunk->body_bytes);
+    }
+    c->read = chunk->number + 1;
+    note_judged(c, chunk->number, chunk->arrival_ns);
+}
+
+static tc_status feed_chunk(struct tc_catch_up *c)
+{
+    struct tc_detection *d = c->config.detection;
+    struct tc_chunk *chunk = c->chunk;
+    if (c->is_replaying && chunk->number > c->last) {
+        TC_TRY(end_replay(c));
+    }
+    if (chunk->is_end) { /* its number was looked at above, and may be the end of the replay */
+        c->read = chunk->number > c->read ? chunk->number : c->read;
+        return TC_OK;
+    }
+    if (chunk->is_first && !c->is_begun) {
+        TC_TRY(tc_detection_begin_batch(d, chunk));
+        c->is_begun = true;
+    }
+    for (size_t next = c->at;; c->at = next) {
+        const struct tc_event *ev = tc_chunk_event(chunk, &next);
+        if (ev == NULL) {
+            break;
+        }
+        TC_TRY(tc_detection_feed(d, ev, chunk->arrival_ns, chunk->is_file));
+    }
+    if (chunk->is_last) {
+        if (chunk->is_file) {
+            TC_TRY(tc_detection_end_file(d, chunk->arrival_ns));
+        }
+        count_batch(c);
+        c->is_begun = false;
+    }
+    return TC_OK;
+}
+
+/* Until there is nothing, or the time is up: TC_E_AGAIN. */
+static tc_status feed_some(struct tc_catch_up *c)
+{
+    for (;;) {
+        if (c->chunk == NULL) {
+            c->chunk = tc_batch_reader_take(c->reader);
+            c->at = 0;
+        }
+        if (c->chunk == NULL) {
+            return c->is_replaying && c->read > c->last ? end_replay(c) : TC_OK;
+        }
+        tc_status status = feed_chunk(c);
+        if (status == TC_E_AGAIN) {
+            return status;
+        }
+        if (status != TC_OK) { /* the rest of it is left out */
+            tc_count(TC_COUNT_DETECTION_FAILED, 1);
+            tc_log_fields(TC_LOG_ERROR, "detection failed",
+                          TC_LOG_CSTR("error", tc_status_text(status)));
+            c->is_begun = c->is_begun && !c->chunk->is_last;
+        }
+        tc_batch_reader_give(c->reader, c->chunk);
+        c->chunk = NULL;
+        if (tc_detection_is_spent(c->config.detection)) {
+            return TC_E_AGAIN;
+        }
+    }
+}
+
+static void turn(struct tc_catch_up *c)
+{
+    tc_loop_enter();
+    tc_detection_budget(c->config.detection, TURN_NS);
+    if (feed_some(c) == TC_E_AGAIN) {
+        event_active(c->turn_event, 0, 0);
+    }
+    tc_detection_budget(c->config.detection, 0);
+    c->config.fed(c->config.context);
+    tc_loop_leave();
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    turn(context);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *context)
+{
+    uint64_t count = 0;
+    (void)what;
+    (void)!read(fd, &count, sizeof count);
+    turn(context);
+}
+
+/* From the reader's thread. */
+static void wake(void *context)
+{
+    const struct tc_catch_up *c = context;
+    uint64_t one = 1;
+    (void)!write(c->wake_fd, &one, sizeof one);
+}
+
+/* ---- life ---- */
+
+/* What an earlier process says; without it everything before the window counts as judged. */
+static tc_status read_judged(struct tc_catch_up *c, struct tc_judged *out, struct tc_error *err)
+{
+    tc_status status = tc_judged_read(c->config.reader.data_dir, out, err);
+    if (status == TC_E_MALFORMED) {
+        tc_log_fields(TC_LOG_WARN, "how far detection was is not known; the replay window decides",
+                      TC_LOG_CSTR("error", err->message));
+        return TC_OK;
+    }
+    return status;
+}
+
+/*
+ * The replay begins where its window does; and as early as it would have for the first batch that
+ * was never judged, because a daemon that ran before this one did not get there. A mark that is
+ * missing, or beyond what is stored (the last batches never were, and others will have their
+ * numbers), is written now, so that this replay can be cut off too.
+ */
+static tc_status find_beginning(struct tc_catch_up *c, struct tc_error *err)
+{
+    const struct tc_catch_up_config *config = &c->config;
+    struct tc_evidence *evidence = NULL;
+    struct tc_judged judged;
+    TC_TRY(read_judged(c, &judged, err));
+    bool is_known = judged.arrival_ns > 0 && judged.number <= c->last;
+    int64_t since_ns = config->started_ns;
+    uint64_t rest = UINT64_MAX;
+    if (is_known && judged.number < c->last) {
+        rest = judged.number + 1;
+        since_ns = judged.arrival_ns < since_ns ? judged.arrival_ns : since_ns;
+    }
+    since_ns -= config->window_ns < since_ns ? config->window_ns : since_ns - 1;
+    struct tc_replay_span span = {0};
+    TC_TRY(tc_evidence_open(config->reader.evidence_dir, &evidence, err));
+    tc_status status =
+        tc_evidence_replay_span(evidence, since_ns, config->bytes_max, rest, &span, err);
+    tc_evidence_close(evidence);
+    TC_TRY(status);
+    c->from = span.from;
+    c->progress = (struct tc_catch_up_progress){
+        .is_replaying = true, .batches_total = span.batches, .bytes_total = span.bytes};
+    if (!is_known) {
+        judged = (struct tc_judged){span.from - 1, since_ns};
+        TC_TRY(tc_judged_write(config->reader.data_dir, &judged, err));
+    }
+    return TC_OK;
+}
+
+static tc_status set_up(struct tc_catch_up *c, struct tc_error *err)
+{
+    struct tc_batch_reader_config reader = c->config.reader;
+    reader.wake = wake;
+    reader.context = c;
+    c->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    c->wake_event = c->wake_fd < 0
+                        ? NULL
+                        : event_new(c->config.base, c->wake_fd, EV_READ | EV_PERSIST, on_wake, c);
+    c->turn_event = event_new(c->config.base, -1, 0, on_turn, c);
+    if (c->wake_event == NULL || c->turn_event == NULL || event_add(c->wake_event, NULL) != 0) {
+        return tc_fail(err, TC_E_NOMEM, 0, "detection cannot be set up");
+    }
+    TC_TRY(find_beginning(c, err));
+    return tc_batch_reader_create(&reader, &c->reader, err);
+}
+
+tc_status tc_catch_up_create(const struct tc_catch_up_config *config, uint64_t last,
+                             struct tc_catch_up **out_catch_up, struct tc_error *err)
+{
+    struct tc_catch_up *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for detection");
+    }
+    c->config = *config;
+    c->wake_fd = -1;
+    c->last = c->wanted = last;
+    tc_status status = set_up(c, err);
+    if (status != TC_OK) {
+        tc_catch_up_destroy(c);
+        return status;
+    }
+    *out_catch_up = c;
+    return TC_OK;
+}
+
+void tc_catch_up_start(struct tc_catch_up *c)
+{
+    c->is_replaying = true;
+    tc_detection_begin_replay(c->config.detection);
+    tc_batch_reader_begin(c->reader, c->from, c->last);
+    if (c->from > c->last) { /* nothing: it is over in the loop's first turn */
+        c->read = c->last + 1;
+        c->progress.batches_total = 0;
+        event_active(c->turn_event, 0, 0);
+    }
+}
+
+void tc_catch_up_destroy(struct tc_catch_up *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    if (c->chunk != NULL) {
+        tc_batch_reader_give(c->reader, c->chunk);
+    }
+    tc_batch_reader_destroy(c->reader);
+    if (c->wake_event != NULL) {
+        event_free(c->wake_event);
+    }
+    if (c->turn_event != NULL) {
+        event_free(c->turn_event);
+    }
+    if (c->wake_fd >= 0) {
+        (void)close(c->wake_fd);
+    }
+    free(c);
+}
+
+/* ---- what comes ---- */
+
+bool tc_catch_up_is_behind(const struct tc_catch_up *c)
+{
+    return c->is_replaying || c->chunk != NULL || c->wanted >= c->read;
+}
+
+bool tc_catch_up_is_level(const struct tc_catch_up *c, uint64_t bytes, uint64_t records)
+{
+    return !tc_catch_up_is_behind(c) && c->unsettled == 0 && bytes <= TC_LEVEL_BODY_BYTES &&
+           records <= LEVEL_RECORDS &&
+           tc_live_room(tc_detection_live(c->config.detection)) >= bytes + records * RECORD_BYTES;
+}
+
+void tc_catch_up_took(struct tc_catch_up *c, const struct tc_batch *batch)
+{
+    c->read = batch->number >= c->read ? batch->number + 1 : c->read;
+    note_judged(c, batch->number, batch->arrival_ns);
+}
+
+void tc_catch_up_later(struct tc_catch_up *c)
+{
+    c->unsettled++;
+}
+
+void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bool is_stored,
+                         struct tc_spool *spool)
+{
+    c->unsettled--;
+    if (!is_stored) {
+        tc_spool_close(spool);
+        return;
+    }
+    c->wanted = batch->number;
+    tc_batch_reader_want(c->reader, batch->number, spool, batch->body);
+}
+
+void tc_catch_up_progress(const struct tc_catch_up *c, struct tc_catch_up_progress *out)
+{
+    uint64_t newest_read = c->read > c->last ? c->read : c->last + 1;
+    *out = c->progress;
+    out->behind = c->wanted >= newest_read ? c->wanted - newest_read + 1 : 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How detection follows what is stored. Either it is level with it, and ingest hands it each batch
+ * with its tape as soon as that is durable; or it is behind, and reads batches through the thread
+ * of batch_reader.h in the order of their numbers: at start (the replay), after something that
+ * takes long (an upload, a long request), and when it cannot keep up. A batch is read once, by one
+ * way or the other. The loop gives it a few milliseconds and then looks at its sockets. The loop's
+ * thread.
+ */
+#ifndef TC_SERVER_FOLLOW_CATCH_UP_H
+#define TC_SERVER_FOLLOW_CATCH_UP_H
+
+#include "base/os/spool.h"
+#include "base/status.h"
+#include "server/detection.h"
+#include "server/follow/batch_reader.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_base;
+struct tc_catch_up;
+
+/* The longest body that the loop reads itself. */
+#define TC_LEVEL_BODY_BYTES ((size_t)4 << 20)
+/* And the most objects in it. */
+#define TC_LEVEL_OBJECTS ((size_t)262144)
+
+struct tc_catch_up_config {
+    struct event_base *base;
+    struct tc_detection *detection;       /* borrowed */
+    struct tc_batch_reader_config reader; /* all but wake */
+    int64_t started_ns;                   /* our clock, before anything new can come */
+    int64_t window_ns;                    /* of the past that is read again */
+    uint64_t bytes_max;                   /* of it; 0: no bound */
+    /* Events were fed: time may have come for something. */
+    void (*fed)(void *context);
+    /* The replay is over: all of it was told. */
+    void (*ready)(void *context);
+    void *context;
+};
+
+/* Finds out what is to be replayed, up to batch `last`; tc_catch_up_start begins it. */
+TC_CHECKED tc_status tc_catch_up_create(const struct tc_catch_up_config *config, uint64_t last,
+                                        struct tc_catch_up **out_catch_up, struct tc_error *err);
+void tc_catch_up_start(struct tc_catch_up *c);
+/* What was read and not fed is read again after the next start. */
+void tc_catch_up_destroy(struct tc_catch_up *c);
+
+/*
+ * A batch comes whose turn it is: whether it may be handed to detection at once, as it has so many
+ * bytes and records. Then tc_catch_up_took is called; otherwise tc_catch_up_later and, when it is
+ * settled, tc_catch_up_settled, in the order of the numbers.
+ */
+bool tc_catch_up_is_level(const struct tc_catch_up *c, uint64_t bytes, uint64_t records);
+void tc_catch_up_took(struct tc_catch_up *c, const struct tc_batch *batch);
+void tc_catch_up_later(struct tc_catch_up *c);
+/* is_stored: it is durable. Takes spool, see tc_batch_reader_want. */
+void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bool is_stored,
+                         struct tc_spool *spool);
+
+/* Whether our clock is not to be told to detection: its time is that of what it reads. */
+bool tc_catch_up_is_behind(const struct tc_catch_up *c);
+
+struct tc_catch_up_progress {
+    bool is_replaying;
+    uint64_t batches; /* of the replay, done and in all; bytes are those of their bodies */
+    uint64_t batches_total;
+    uint64_t bytes;
+    uint64_t bytes_total;
+    uint64_t behind; /* batches after the replay that are stored and not judged yet, at most */
+};
+
+void tc_catch_up_progress(const struct tc_catch_up *c, struct tc_catch_up_progress *out);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How metrics are sliced: by the configuration, and as the ledger knows it, so that a rebuild of
+ * the tables makes the same slices of the same evidence.
+ */
+#ifndef TC_SERVER_WAREHOUSE_SLICING_H
+#define TC_SERVER_WAREHOUSE_SLICING_H
+
+#include "config/config.h"
+#include "server/warehouse/slicer.h"
+
+/* Without a handoff. Borrows evidence_dir. */
+struct tc_warehouse_slicer_config tc_warehouse_slicing_of(const struct tc_config *config,
+                                                          const char *evidence_dir);
+/* Into the ledger, unless its last line says the same. */
+TC_CHECKED tc_status tc_warehouse_slicing_note(const char *data_dir,
+                                               const struct tc_warehouse_slicer_config *slicing,
+                                               struct tc_error *err);
+/* What the ledger says last; stays as it is where that says nothing. */
+TC_CHECKED tc_status tc_warehouse_slicing_recall(const char *data_dir,
+                                                 struct tc_warehouse_slicer_config *io_slicing,
+                                                 struct tc_error *err);
+
+#endif

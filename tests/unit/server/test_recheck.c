@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Late telemetry in the daemon: what it tells of is detected again from the store, told once, and
+ * looked at again while it is open. Batches go to a real store and to live detection, as the daemon
+ * does it; time is the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "server/recheck/recheck.h"
+#include "stored/batch_events.h"
+#include "unit/evidence/evidence_testing.h"
+
+#include <sched.h>
+
+#define TOLD_MAX 64
+
+struct world {
+    struct tc_store *store;
+    struct tc_live *live;
+    struct tc_recheck *recheck;
+    struct tc_otlp_reader *reader;
+    struct tc_batch_arenas arenas;
+    struct tc_config config;
+    int64_t now_ns;
+    int64_t arrival_ns;
+    char told[TOLD_MAX][160]; /* "open 13 key" */
+    size_t count;
+};
+
+static tc_status note_told(void *context, const struct tc_verdict *v,
+                           const struct tc_incident_mark *mark)
+{
+    struct world *w = context;
+    assert_true(w->count < TOLD_MAX);
+    (void)snprintf(w->told[w->count++], sizeof w->told[0], "%s %.*s %.*s",
+                   tc_verdict_status_name(v->status), TC_FMT(mark->pattern_id),
+                   TC_FMT(v->finding->discriminator));
+    return TC_OK;
+}
+
+static struct world *begin(void)
+{
+    struct world *w = calloc(1, sizeof *w);
+    struct tc_error err = {0};
+    assert_non_null(w);
+    struct tc_store_config store = small_config();
+    w->store = open_store(&store);
+    assert_int_equal(tc_config_read(TC_EMPTY, "none", NULL, NULL, NULL, &w->config), TC_OK);
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    struct tc_live_out out = {note_told, w};
+    assert_int_equal(tc_live_create(&config, &out, &w->live, &err), TC_OK);
+    w->recheck = tc_recheck_create(&w->config, w->live, test_dir);
+    w->reader = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, (size_t)1 << 20);
+    assert_int_equal(tc_batch_arenas_init(&w->arenas, &err), TC_OK);
+    assert_non_null(w->recheck);
+    assert_non_null(w->reader);
+    w->now_ns = T0;
+    return w;
+}
+
+static void end(struct world *w)
+{
+    tc_recheck_destroy(w->recheck);
+    tc_live_destroy(w->live);
+    tc_otlp_reader_destroy(w->reader);
+    tc_batch_arenas_fini(&w->arenas);
+    tc_store_close(w->store);
+    free(w);
+}
+
+static tc_status feed(void *context, const struct tc_event *ev)
+{
+    struct world *w = context;
+    return tc_live_feed(w->live, ev, w->arrival_ns, false);
+}
+
+/* A line of a node's kernel log, now. */
+static void line(struct world *w, const char *node, int64_t time_ns, const char *text)
+{
+    struct tc_error err = {0};
+    struct tc_buf b = tc_buf_make(body_bytes, sizeof body_bytes);
+    tc_buf_lit(&b, "{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"host.name\","
+                   "\"value\":{\"stringValue\":\"");
+    tc_buf_str(&b, tc_slice_cstr(node));
+    tc_buf_lit(&b, "\"}}]},\"scopeLogs\":[{\"logRecords\":[{\"timeUnixNano\":\"");
+    tc_buf_i64(&b, time_ns);
+    tc_buf_lit(&b, "\",\"body\":{\"stringValue\":\"");
+    tc_buf_str(&b, tc_slice_cstr(text));
+    tc_buf_lit(&b, "\"}}]}]}]}");
+    struct tc_batch batch = {.number = tc_store_next_number(w->store),
+                             .arrival_ns = w->now_ns,
+                             .kind = TC_BATCH_LOGS_JSON,
+                             .body = tc_buf_slice(&b)};
+    struct tc_batch_taker taker = {.event = feed, .context = w};
+    assert_int_equal(tc_store_append(w->store, &batch, &err), TC_OK);
+    assert_int_equal(tc_store_commit(w->store, &err), TC_OK);
+    w->arrival_ns = w->now_ns;
+    assert_int_equal(tc_batch_events(w->reader, &batch, NULL, &w->arenas, &taker, &err), TC_OK);
+}
+
+#define STEP_NS (TC_SECOND / 4)
+
+/* As the loop does. A recheck that runs is waited for: it takes none of this time. */
+static void run_for(struct world *w, int64_t seconds)
+{
+    char text[4096];
+    for (int64_t end_ns = w->now_ns + seconds * TC_SECOND; w->now_ns < end_ns;) {
+        w->now_ns += STEP_NS;
+        for (bool busy = true; busy;) {
+            struct tc_buf b = tc_buf_make(text, sizeof text);
+            assert_int_equal(tc_recheck_advance(w->recheck, w->now_ns), TC_OK);
+            struct tc_json_out j = tc_json_object_make(&b);
+            tc_recheck_describe(w->recheck, &j);
+            tc_json_end_object(&j);
+            assert_true(tc_json_done(&j));
+            busy = tc_slice_find(tc_buf_slice(&b), TC_LIT("\"checking\":true")) != TC_NPOS;
+            (void)sched_yield();
+        }
+        assert_int_equal(tc_live_advance(w->live, w->now_ns), TC_OK);
+    }
+}
+
+#define BUS "NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus."
+
+static void a_lone_fault_of_a_node_that_was_cut_off_is_told(void **state)
+{
+    (void)state;
+    struct world *w = begin();
+    line(w, "gpu-08", w->now_ns, "eth0: link up");
+    line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
+    run_for(w, 1);
+    line(w, "gpu-07", w->now_ns - 7200 * TC_SECOND, BUS);
+    run_for(w, 1);
+    assert_int_equal(w->count, 0);
+    run_for(w, 3);
+    assert_int_equal(w->count, 1);
+    assert_string_equal(w->told[0], "open 13 off_the_bus");
+    /* The same again, sent twice: told once. */
+    line(w, "gpu-07", w->now_ns - 7200 * TC_SECOND - 4 * TC_SECOND, BUS);
+    run_for(w, 60);
+    assert_int_equal(w->count, 1);
+    end(w);
+}
+
+static void without_a_window_nothing_is_checked_again(void **state)
+{
+    (void)state;
+    struct world *w = begin();
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.window_ns = 0;
+    tc_live_configure(w->live, &config);
+    line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
+    run_for(w, 1);
+    line(w, "gpu-07", w->now_ns - 7200 * TC_SECOND, BUS);
+    run_for(w, 20);
+    assert_int_equal(w->count, 0);
+    struct tc_live_counts counts;
+    tc_live_counts(w->live, &counts);
+    assert_int_equal(counts.unjudged, 1);
+    end(w);
+}
+
+/* Live detection never heard of the fault, so only another look can say that it is over. */
+static void what_only_a_recheck_knows_of_is_looked_at_until_it_is_over(void **state)
+{
+    (void)state;
+    struct world *w = begin();
+    line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
+    run_for(w, 1);
+    line(w, "gpu-07", w->now_ns - 600 * TC_SECOND,
+         "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from "
+         "0x0 (None) to 0x1 (GPU Reset Required)");
+    run_for(w, 5);
+    assert_int_equal(w->count, 1);
+    assert_string_equal(w->told[0], "open 13 needs_reset");
+    line(w, "gpu-07", w->now_ns,
+         "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from "
+         "0x1 (GPU Reset Required) to 0x0 (None)");
+    run_for(w, 200);
+    assert_true(w->count >= 2);
+    assert_string_equal(w->told[w->count - 1], "resolved 13 needs_reset");
+    end(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_lone_fault_of_a_node_that_was_cut_off_is_told, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(without_a_window_nothing_is_checked_again, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(what_only_a_recheck_knows_of_is_looked_at_until_it_is_over,
+                                        make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
