@@ -96,7 +96,9 @@ static void succeeded(struct tc_warehouse_feed *f)
 /* One round of verdicts: their rows, and which of them are there already. */
 struct round {
     struct tc_warehouse_feed *f;
-    size_t at; /* of those that the outbox gave */
+    size_t most; /* verdicts to pull: of the second time, those of the first and none that came
+                    since */
+    size_t at;   /* of those that the outbox gave */
     bool is_known[VERDICTS_MAX];
     bool is_second; /* now without those */
 };
@@ -169,7 +171,7 @@ static tc_status pull(struct round *r, struct tc_outbox_place *place, struct tc_
     r->at = 0;
     tc_rows_reset(r->f->rows);
     tc_grow_fini(&r->f->lines);
-    tc_status status = tc_outbox_pull(r->f->parts.outbox, VERDICTS_MAX, take_verdict, r, place);
+    tc_status status = tc_outbox_pull(r->f->parts.outbox, r->most, take_verdict, r, place);
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "the outbox cannot be read");
 }
 
@@ -180,6 +182,7 @@ static tc_status write_rows(struct round *r, struct tc_outbox_place *place, stru
     TC_TRY(tc_warehouse_begin(f->warehouse, err));
     TC_TRY(find_known(r, &any, err));
     if (any) {
+        r->most = r->at;
         r->is_second = true;
         TC_TRY(pull(r, place, err));
     }
@@ -192,7 +195,7 @@ static tc_status write_rows(struct round *r, struct tc_outbox_place *place, stru
 
 static tc_status write_verdicts(struct tc_warehouse_feed *f, struct tc_error *err)
 {
-    struct round r = {.f = f};
+    struct round r = {.f = f, .most = VERDICTS_MAX};
     struct tc_outbox_place place;
     TC_TRY(pull(&r, &place, err));
     if (f->rows->count > 0) {
