@@ -85,7 +85,7 @@ async function counted(daemon) {
     rejected: of('tracecore_requests_rejected_total') + of('tracecore_http_refused_total'),
     stored: of('tracecore_evidence_bytes_total'), written: of('tracecore_evidence_written_bytes_total'),
     lost: of('tracecore_evidence_lost_batches_total'), allocations: of('tracecore_allocations_total'),
-    detectors: of('tracecore_detector_budget_bytes'),
+    detectors: of('tracecore_detector_budget_bytes'), again: of('tracecore_bodies_parsed_again_total', { by: 'detection' }),
   };
 }
 
@@ -150,7 +150,7 @@ async function measure(daemon, name, payload, connections, ack, rssStart) {
     rejected: per(a, b, 'rejected'), server_cpu: Math.round((b.cpu - a.cpu) / elapsed * 100) / 100,
     detected: Math.round(per(a, b, 'fed') / records * 1000) / 1000,
     stored_mb_per_s: Math.round(per(a, b, 'stored') / elapsed / MEGA), written_mb_per_s: Math.round(per(a, b, 'written') / elapsed / MEGA * 10) / 10,
-    lost_batches: per(a, b, 'lost'),
+    lost_batches: per(a, b, 'lost'), bodies_parsed_again: per(a, b, 'again'),
     rss_start_mib: mib(rssStart), rss_mib: mib(daemon.memory().VmRSS), rss_max_mib: mib(daemon.memory().VmHWM),
   };
   process.stdout.write(`${JSON.stringify(run)}\n`);

@@ -434,6 +434,11 @@ size_t tc_live_room(const struct tc_live *l)
     return is_behind || used > l->hold.near.size ? 0 : l->hold.near.size - used;
 }
 
+size_t tc_live_room_max(const struct tc_live *l)
+{
+    return l->hold.near.size;
+}
+
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
 {
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);

@@ -125,6 +125,8 @@ int64_t tc_live_due(const struct tc_live *l);
 /* Bytes of events that can be fed now without any being handed over for lack of room; 0 while
  * something was put off. */
 size_t tc_live_room(const struct tc_live *l);
+/* The same when nothing waits. */
+size_t tc_live_room_max(const struct tc_live *l);
 
 /* While on, nothing is told; turning it off tells what differs from what was told before. */
 TC_CHECKED tc_status tc_live_replaying(struct tc_live *l, bool on);

@@ -7,41 +7,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_BYTES offsetof(struct tc__reorder_record, event)
 #define ALIGN TC_EVENT_COPY_ALIGN
 /* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
 #define SIGN_BIT (UINT64_C(1) << 63)
-/* The smallest record: what bounds how many there can be. */
-#define RECORD_MIN (HEAD_BYTES + TC_EVENT_COPY_MIN)
+
+/* How many events fit at most, and a slot to spare: a power of two. */
+static size_t slots_for(size_t bytes)
+{
+    size_t slots = 1;
+    while (slots < bytes / TC_EVENT_COPY_MIN + 1) {
+        slots *= 2;
+    }
+    return slots;
+}
 
 static bool ring_init(struct tc__reorder_ring *r, unsigned char *block, size_t bytes)
 {
-    *r = (struct tc__reorder_ring){.block = block, .size = bytes & ~(ALIGN - 1)};
-    return block != NULL;
+    size_t slots = slots_for(bytes);
+    *r = (struct tc__reorder_ring){
+        .block = block, .size = bytes & ~(ALIGN - 1), .slot_mask = slots - 1};
+    r->slots = block == NULL ? NULL : calloc(slots, sizeof *r->slots);
+    return r->slots != NULL;
 }
 
 bool tc__reorder_init(struct tc__reorder *h, size_t bytes)
 {
     *h = (struct tc__reorder){0};
     tc_event_strings_init(&h->strings);
-    /* A reader may copy a whole event: the last record is shorter than that. */
+    /* A reader may copy a whole event: the last one may be shorter than that. */
     size_t ahead = bytes / 4 & ~(ALIGN - 1);
     size_t near = (bytes - ahead) & ~(ALIGN - 1);
+    size_t order_max = slots_for(near) + slots_for(ahead);
     h->block = malloc(near + ahead + sizeof(struct tc_event));
-    h->order_max = near / RECORD_MIN + ahead / RECORD_MIN + 2;
-    h->heap = calloc(ahead / RECORD_MIN + 1, sizeof(struct tc__reorder_record *));
-    h->order = calloc(h->order_max, sizeof *h->order);
-    h->scratch = calloc(h->order_max, sizeof *h->scratch);
+    h->heap = calloc(slots_for(ahead), sizeof *h->heap);
+    h->order = calloc(order_max, sizeof *h->order);
+    h->scratch = calloc(order_max, sizeof *h->scratch);
     if (h->heap == NULL || h->order == NULL || h->scratch == NULL ||
-        !ring_init(&h->near, h->block, near)) {
+        !ring_init(&h->near, h->block, near) || !ring_init(&h->ahead, h->block + near, ahead)) {
         tc__reorder_fini(h);
         return false;
     }
-    return ring_init(&h->ahead, h->block + near, ahead);
+    return true;
 }
 
 void tc__reorder_fini(struct tc__reorder *h)
 {
+    free(h->near.slots);
+    free(h->ahead.slots);
     free(h->block);
     free(h->heap);
     free(h->order);
@@ -51,8 +63,14 @@ void tc__reorder_fini(struct tc__reorder *h)
 
 /* ---- the rings ---- */
 
-/* Room for a record; NULL when there is none. */
-static struct tc__reorder_record *ring_push(struct tc__reorder_ring *r, size_t len)
+/* The n-th that waits, from the oldest on. */
+static struct tc__reorder_slot *ring_slot(const struct tc__reorder_ring *r, size_t n)
+{
+    return &r->slots[(r->first + n) & r->slot_mask];
+}
+
+/* Room for an event of that length; NULL when there is none. */
+static struct tc__reorder_slot *ring_push(struct tc__reorder_ring *r, size_t len)
 {
     if (r->count == 0) {
         r->head = r->tail = 0;
@@ -70,35 +88,20 @@ static struct tc__reorder_record *ring_push(struct tc__reorder_ring *r, size_t l
     if (r->wrapped && r->tail - r->head <= len) {
         return NULL;
     }
-    struct tc__reorder_record *held = (struct tc__reorder_record *)(void *)(r->block + r->head);
+    struct tc__reorder_slot *slot = ring_slot(r, r->count);
+    slot->event = (struct tc_event *)(void *)(r->block + r->head);
+    slot->len = (uint32_t)len;
     r->head += len;
     r->count++;
-    return held;
-}
-
-static struct tc__reorder_record *ring_oldest(const struct tc__reorder_ring *r)
-{
-    return r->count == 0 ? NULL : (struct tc__reorder_record *)(void *)(r->block + r->tail);
-}
-
-/* The record after one that is there; past the youngest it is not to be used. */
-static struct tc__reorder_record *ring_after(const struct tc__reorder_ring *r,
-                                             struct tc__reorder_record *held)
-{
-    unsigned char *next = (unsigned char *)held + held->len;
-    return (struct tc__reorder_record *)(void *)(r->wrapped && next == r->block + r->wrap ? r->block
-                                                                                          : next);
+    return slot;
 }
 
 /* What was handed over leaves, as far as nothing older stays. */
 static void ring_sweep(struct tc__reorder_ring *r)
 {
-    while (r->count > 0) {
-        const struct tc__reorder_record *held = ring_oldest(r);
-        if (!held->gone) {
-            return;
-        }
-        r->tail += held->len;
+    while (r->count > 0 && ring_slot(r, 0)->gone) {
+        r->tail += ring_slot(r, 0)->len;
+        r->first = (r->first + 1) & r->slot_mask;
         r->count--;
         if (r->wrapped && r->tail == r->wrap) {
             r->tail = 0;
@@ -109,62 +112,58 @@ static void ring_sweep(struct tc__reorder_ring *r)
 
 /* ---- copies ---- */
 
-static size_t record_bytes(const struct tc__reorder *h, const struct tc_event *ev)
+static void fill(const struct tc__reorder *h, struct tc__reorder_slot *slot,
+                 const struct tc_event *ev, bool past)
 {
-    return HEAD_BYTES + tc_event_copy_bytes(&h->strings, ev);
-}
-
-static void fill(const struct tc__reorder *h, struct tc__reorder_record *held, size_t len,
-                 const struct tc_event *ev)
-{
-    held->len = (uint32_t)len;
-    held->gone = false;
-    tc_event_copy(&h->strings, ev, &held->event);
-    held->event.sender = h->sender != 0 ? h->sender : ev->sender;
+    slot->time_ns = ev->time_ns;
+    slot->gone = false;
+    slot->past = past;
+    tc_event_copy(&h->strings, ev, slot->event);
+    slot->event->sender = h->sender != 0 ? h->sender : ev->sender;
 }
 
 bool tc__reorder_fits(const struct tc__reorder *h, const struct tc_event *ev)
 {
     /* Half of a ring fits whatever lies at its end. */
-    return record_bytes(h, ev) <= h->ahead.size / 2 && record_bytes(h, ev) <= UINT32_MAX;
+    size_t len = tc_event_copy_bytes(&h->strings, ev);
+    return len <= h->ahead.size / 2 && len <= UINT32_MAX;
 }
 
 bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t due_ns, bool past)
 {
-    size_t len = record_bytes(h, ev);
-    struct tc__reorder_record *held = ring_push(&h->near, len);
-    if (held == NULL) {
+    bool is_first = h->near.count == 0;
+    struct tc__reorder_slot *slot = ring_push(&h->near, tc_event_copy_bytes(&h->strings, ev));
+    if (slot == NULL) {
         return false;
     }
-    fill(h, held, len, ev);
-    held->past = past;
-    held->due_ns = due_ns;
-    held->in_order = h->last == NULL || h->last->event.time_ns <= ev->time_ns;
-    h->last = held;
+    fill(h, slot, ev, past);
+    slot->due_ns = due_ns;
+    slot->in_order = is_first || h->last_ns <= ev->time_ns;
+    h->last_ns = ev->time_ns;
     return true;
 }
 
 /* ---- what is ahead ---- */
 
-static bool is_before(const struct tc__reorder_record *a, const struct tc__reorder_record *b)
+static bool is_before(const struct tc__reorder_slot *a, const struct tc__reorder_slot *b)
 {
-    return a->event.time_ns < b->event.time_ns;
+    return a->time_ns < b->time_ns;
 }
 
-static void heap_up(struct tc__reorder_record **heap, size_t at)
+static void heap_up(struct tc__reorder_slot **heap, size_t at)
 {
     while (at > 0 && is_before(heap[at], heap[(at - 1) / 2])) {
-        struct tc__reorder_record *held = heap[at];
+        struct tc__reorder_slot *held = heap[at];
         heap[at] = heap[(at - 1) / 2];
         heap[(at - 1) / 2] = held;
         at = (at - 1) / 2;
     }
 }
 
-static struct tc__reorder_record *heap_pop(struct tc__reorder *h)
+static struct tc__reorder_slot *heap_pop(struct tc__reorder *h)
 {
-    struct tc__reorder_record *top = h->heap[0];
-    struct tc__reorder_record **heap = h->heap;
+    struct tc__reorder_slot *top = h->heap[0];
+    struct tc__reorder_slot **heap = h->heap;
     heap[0] = heap[--h->heap_count];
     for (size_t at = 0;;) {
         size_t first = at;
@@ -174,7 +173,7 @@ static struct tc__reorder_record *heap_pop(struct tc__reorder *h)
         if (first == at) {
             return top;
         }
-        struct tc__reorder_record *held = heap[at];
+        struct tc__reorder_slot *held = heap[at];
         heap[at] = heap[first];
         heap[first] = held;
         at = first;
@@ -183,16 +182,12 @@ static struct tc__reorder_record *heap_pop(struct tc__reorder *h)
 
 bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, bool past)
 {
-    size_t len = record_bytes(h, ev);
-    struct tc__reorder_record *held = ring_push(&h->ahead, len);
-    if (held == NULL) {
+    struct tc__reorder_slot *slot = ring_push(&h->ahead, tc_event_copy_bytes(&h->strings, ev));
+    if (slot == NULL) {
         return false;
     }
-    fill(h, held, len, ev);
-    held->past = past;
-    held->due_ns = ev->time_ns;
-    held->in_order = false;
-    h->heap[h->heap_count] = held;
+    fill(h, slot, ev, past);
+    h->heap[h->heap_count] = slot;
     heap_up(h->heap, h->heap_count++);
     return true;
 }
@@ -203,7 +198,6 @@ static void sweep(struct tc__reorder *h)
 {
     ring_sweep(&h->near);
     ring_sweep(&h->ahead);
-    h->last = h->near.count == 0 ? NULL : h->last;
 }
 
 /* In order as they lie there: the common case. */
@@ -211,40 +205,38 @@ static tc_status give_straight(struct tc__reorder *h, size_t count, tc__reorder_
                                void *context)
 {
     tc_status status = TC_OK;
-    struct tc__reorder_record *held = ring_oldest(&h->near);
     for (size_t i = 0; i < count && status == TC_OK; i++) {
-        if (!held->gone) {
-            held->gone = true;
-            status = take(context, &held->event, held->past);
+        struct tc__reorder_slot *slot = ring_slot(&h->near, i);
+        if (!slot->gone) {
+            slot->gone = true;
+            status = take(context, slot->event, slot->past);
         }
-        held = ring_after(&h->near, held);
     }
     sweep(h);
     return status;
 }
 
 /* One more that is to be handed over. Equal times stay as they came. */
-static void collect(struct tc__reorder *h, size_t at, struct tc__reorder_record *held)
+static void collect(struct tc__reorder *h, size_t at, struct tc__reorder_slot *slot)
 {
-    h->order[at] = (struct tc_sort_pair){.key = (uint64_t)held->event.time_ns ^ SIGN_BIT,
-                                         .value = (uint64_t)(uintptr_t)held};
+    h->order[at] = (struct tc_sort_pair){.key = (uint64_t)slot->time_ns ^ SIGN_BIT,
+                                         .value = (uint64_t)(uintptr_t)slot};
 }
 
-static struct tc__reorder_record *collected(const struct tc__reorder *h, size_t at)
+static struct tc__reorder_slot *collected(const struct tc__reorder *h, size_t at)
 {
-    return (struct tc__reorder_record *)(uintptr_t)h->order[at].value;
+    return (struct tc__reorder_slot *)(uintptr_t)h->order[at].value;
 }
 
 /* The oldest of near, in the order in which they are told. */
 static size_t collect_near(struct tc__reorder *h, size_t near_count)
 {
     size_t count = 0;
-    struct tc__reorder_record *held = ring_oldest(&h->near);
     for (size_t i = 0; i < near_count; i++) {
-        if (!held->gone) {
-            collect(h, count++, held);
+        struct tc__reorder_slot *slot = ring_slot(&h->near, i);
+        if (!slot->gone) {
+            collect(h, count++, slot);
         }
-        held = ring_after(&h->near, held);
     }
     return count;
 }
@@ -257,15 +249,15 @@ static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn
     size_t given = 0;
     tc_sort_keys(h->order, h->scratch, count);
     for (; given < count && status == TC_OK; given++) {
-        struct tc__reorder_record *held = collected(h, given);
-        held->gone = true;
-        status = take(context, &held->event, held->past);
+        struct tc__reorder_slot *slot = collected(h, given);
+        slot->gone = true;
+        status = take(context, slot->event, slot->past);
     }
     *out_given = given;
     for (; given < count; given++) { /* those of ahead that stay go back */
-        struct tc__reorder_record *held = collected(h, given);
-        if ((unsigned char *)held >= h->ahead.block) {
-            h->heap[h->heap_count] = held;
+        struct tc__reorder_slot *slot = collected(h, given);
+        if ((unsigned char *)slot->event >= h->ahead.block) {
+            h->heap[h->heap_count] = slot;
             heap_up(h->heap, h->heap_count++);
         }
     }
@@ -278,10 +270,12 @@ tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clo
 {
     size_t near_count = 0;
     bool in_order = tc__reorder_due_ahead(h) > clock_ns;
-    struct tc__reorder_record *held = ring_oldest(&h->near);
-    for (; near_count < h->near.count && held->due_ns <= due_ns; near_count++) {
-        in_order = in_order && (near_count == 0 || held->in_order);
-        held = ring_after(&h->near, held);
+    for (; near_count < h->near.count; near_count++) {
+        const struct tc__reorder_slot *slot = ring_slot(&h->near, near_count);
+        if (slot->due_ns > due_ns) {
+            break;
+        }
+        in_order = in_order && (near_count == 0 || slot->in_order);
     }
     if (in_order) {
         return near_count == 0 ? TC_OK : give_straight(h, near_count, take, context);
@@ -332,13 +326,12 @@ tc_status tc__reorder_flush_ahead(struct tc__reorder *h, size_t *io_left, tc__re
 
 int64_t tc__reorder_due_near(const struct tc__reorder *h)
 {
-    const struct tc__reorder_record *held = ring_oldest(&h->near);
-    return held == NULL ? INT64_MAX : held->due_ns;
+    return h->near.count == 0 ? INT64_MAX : ring_slot(&h->near, 0)->due_ns;
 }
 
 int64_t tc__reorder_due_ahead(const struct tc__reorder *h)
 {
-    return h->heap_count == 0 ? INT64_MAX : h->heap[0]->event.time_ns;
+    return h->heap_count == 0 ? INT64_MAX : h->heap[0]->time_ns;
 }
 
 size_t tc__reorder_count(const struct tc__reorder *h)

@@ -2,8 +2,10 @@
 /*
  * Events that wait: copies of them, with their strings, in two rings of one block that is taken
  * once. `near` holds what waits for earlier events of other senders, in order of arrival; `ahead`
- * what is dated after our clock, in order of its dates by a heap. A record that was handed over is
- * marked and leaves with those before it.
+ * what is dated after our clock, in order of its dates by a heap. Beside each ring lies a list of
+ * slots, one per event, with all that is asked of the events while they wait: the copies themselves
+ * are read only when they are handed over. A slot whose event was handed over is marked and leaves
+ * with those before it.
  *
  * What is handed over together is in the order of time, and of arrival where times are equal: there
  * the detectors do not mind (tests/order). Events that come in that order are never sorted.
@@ -20,16 +22,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tc__reorder_record {
-    uint32_t len;          /* of the whole record */
-    bool gone;             /* was handed over */
-    bool past;             /* about the past by nature */
-    bool in_order;         /* not before the record that came before it */
-    int64_t due_ns;        /* near: on the arrival clock */
-    struct tc_event event; /* only as much of it as its kind has; its strings follow */
+struct tc__reorder_slot {
+    int64_t time_ns;        /* the event's */
+    int64_t due_ns;         /* near: on the arrival clock */
+    struct tc_event *event; /* only as much of it as its kind has; its strings follow */
+    uint32_t len;           /* of all that */
+    bool gone;              /* was handed over */
+    bool past;              /* about the past by nature */
+    bool in_order;          /* not before the event that came before it */
 };
 
-/* Invariant: records lie in [tail, head), or in [tail, wrap) and [0, head) when wrapped. */
+/*
+ * Invariants: events lie in [tail, head), or in [tail, wrap) and [0, head) when wrapped; their
+ * slots are `count` from `first` on, in the same order, and beyond slot_mask the first ones again.
+ */
 struct tc__reorder_ring {
     unsigned char *block;
     size_t size;
@@ -37,6 +43,9 @@ struct tc__reorder_ring {
     size_t tail;
     size_t wrap;
     bool wrapped;
+    struct tc__reorder_slot *slots;
+    size_t slot_mask;
+    size_t first;
     size_t count;
 };
 
@@ -44,12 +53,11 @@ struct tc__reorder {
     struct tc__reorder_ring near;
     struct tc__reorder_ring ahead;
     unsigned char *block;
-    struct tc__reorder_record **heap; /* of ahead, earliest first */
+    struct tc__reorder_slot **heap; /* of ahead, earliest first */
     size_t heap_count;
     struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
     struct tc_sort_pair *scratch;
-    size_t order_max;
-    const struct tc__reorder_record *last; /* the youngest of near; NULL when that is empty */
+    int64_t last_ns; /* the time of the youngest of near, if there is one */
     struct tc_event_strings strings;
     uint32_t sender; /* of what is added; 0: as the events say */
 };

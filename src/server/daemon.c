@@ -69,6 +69,7 @@ static void on_detect_timer(evutil_socket_t fd, short what, void *context)
     d->armed_ns = INT64_MAX;
     if (!tc_catch_up_is_behind(d->catch_up)) {
         advance(d);
+        tc_catch_up_resume(d->catch_up);
         arm(d);
     }
     tc_loop_leave();
@@ -299,6 +300,7 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
                    .body_max = tc__daemon_body_max(&d->config)},
         .started_ns = d->started_ns,
         .window_ns = d->config.detection_replay_window,
+        .waiting_bytes_max = d->config.limits_memory / 4 * 3,
         .bytes_max = d->config.detection_replay_bytes,
         .fed = on_fed,
         .ready = on_ready,
@@ -487,6 +489,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     tc_body_checker_destroy(d->checker);
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {
+        tc_catch_up_take_waiting(d->catch_up);
         (void)!tc_detection_drain(d->detection, tc_wall_ns());
     }
     tc_catch_up_destroy(d->catch_up);

@@ -18,6 +18,8 @@
 #define RENDER_MAX (TC_VERDICT_JSON_MAX * 64)
 /* A verdict this long after the last batch came because of silence, not because of the batch. */
 #define LATENCY_MAX_NS TC_SECOND
+/* Events and verdicts from one look at the clock to the next, while the loop waits. */
+#define ASKED_EACH 8
 
 struct tc_detection {
     struct tc_live *live;
@@ -34,6 +36,7 @@ struct tc_detection {
     uint64_t undated; /* events that were dated by their arrival */
     struct tc_detector_memory memory;
     int64_t spent_ns; /* when the loop wants its thread back; INT64_MAX: it does not */
+    unsigned asked;   /* how often it was asked whether that moment has come */
     bool is_replaying;
 };
 
@@ -207,7 +210,9 @@ tc_status tc_detection_feed(struct tc_detection *d, const struct tc_event *ev, i
         dated.time_ns = arrival_ns;
         ev = &dated;
     }
-    tc_status status = tc_live_feed(d->live, ev, arrival_ns, past);
+    /* A batch that waited came before the moment that detection knows already. */
+    int64_t clock_ns = arrival_ns > d->now_ns ? arrival_ns : d->now_ns;
+    tc_status status = tc_live_feed(d->live, ev, clock_ns, past);
     if (status == TC_E_AGAIN) {
         return status;
     }
@@ -292,9 +297,12 @@ bool tc_detection_is_spent(const struct tc_detection *d)
     return d->spent_ns != INT64_MAX && tc_mono_ns() >= d->spent_ns;
 }
 
+/* Asked after every event and verdict: looking at the clock each time would cost more than some of
+ * them do. */
 static bool is_spent(void *context)
 {
-    return tc_detection_is_spent(context);
+    struct tc_detection *d = context;
+    return ++d->asked % ASKED_EACH == 0 && tc_detection_is_spent(d);
 }
 
 tc_status tc_detection_begin_batch(struct tc_detection *d, const struct tc_chunk *first)

@@ -7,6 +7,7 @@
 #include "server/answer.h"
 #include "server/front.h"
 #include "server/otlp_answer.h"
+#include "server/otlp_route.h"
 #include "server/sender.h"
 
 #include <stdlib.h>
@@ -17,9 +18,10 @@
 #define JOBS_KEPT_MAX 1024
 
 /*
- * One request from its check until its bytes are stored. The tape of its body is the reader's from
- * the check to the end of `store`. A job that waits longer keeps a copy, where the pool has memory
- * to spare: then tape_memory holds it, and the job is in the list `with_tape`.
+ * One request from its check until its bytes are stored and detection has read them or will read
+ * them from the store. The tape of its body is the reader's from the check to the end of `store`. A
+ * job that waits longer keeps a copy, where the pool has memory to spare: then tape_memory holds
+ * it, and the job is in the list `with_tape`.
  */
 struct ingest_job {
     struct tc_commit_job commit; /* first: the committer gives it back */
@@ -27,8 +29,12 @@ struct ingest_job {
     struct ingest_job *next; /* of the free ones */
     struct tc_ingest *in;
     struct tc_request *request; /* NULL once answered */
+    bool is_settled;            /* durable, or could not be made so: `stored` */
+    bool is_waiting;            /* for detection */
     bool is_left;               /* detection reads it from the store */
-    bool is_long;               /* the thread checked it: there is no tape */
+    tc_status stored;
+    struct tc_waiting waiting;
+    bool is_long; /* the thread checked it: there is no tape */
     struct tc_body_check check;
     struct tc_buffer *body;
     enum tc_otlp_signal signal;
@@ -49,58 +55,6 @@ struct tc_ingest {
     size_t in_flight;
 };
 
-/* Which request it is. */
-struct route {
-    struct tc_slice path;
-    enum tc_otlp_signal signal;
-};
-
-#define GRPC_PATH(name) "/opentelemetry.proto.collector." name "/Export"
-
-static const struct route HTTP_ROUTES[] = {
-    {{"/v1/logs", sizeof "/v1/logs" - 1}, TC_OTLP_LOGS},
-    {{"/v1/metrics", sizeof "/v1/metrics" - 1}, TC_OTLP_METRICS},
-    {{"/v1/traces", sizeof "/v1/traces" - 1}, TC_OTLP_TRACES},
-};
-
-#define GRPC_ROUTE(name, signal)                                \
-    {                                                           \
-        {GRPC_PATH(name), sizeof GRPC_PATH(name) - 1}, (signal) \
-    }
-
-static const struct route GRPC_ROUTES[] = {
-    GRPC_ROUTE("logs.v1.LogsService", TC_OTLP_LOGS),
-    GRPC_ROUTE("metrics.v1.MetricsService", TC_OTLP_METRICS),
-    GRPC_ROUTE("trace.v1.TraceService", TC_OTLP_TRACES),
-};
-
-#define ROUTES 3
-
-static bool find_route(const struct tc_request *r, enum tc_otlp_signal *out)
-{
-    const struct route *routes = r->protocol == TC_PROTOCOL_HTTP ? HTTP_ROUTES : GRPC_ROUTES;
-    for (size_t i = 0; i < ROUTES; i++) {
-        if (tc_slice_eq(r->path, routes[i].path)) {
-            *out = routes[i].signal;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_form(const struct tc_request *r, enum tc_otlp_form *out)
-{
-    struct tc_slice parameters;
-    struct tc_slice type = tc_slice_trim(tc_slice_cut(r->content_type, ';', &parameters));
-    if (r->protocol == TC_PROTOCOL_GRPC ||
-        tc_slice_eq_nocase(type, TC_LIT("application/x-protobuf"))) {
-        *out = TC_OTLP_PROTOBUF;
-        return true;
-    }
-    *out = TC_OTLP_JSON;
-    return tc_slice_eq_nocase(type, TC_LIT("application/json"));
-}
-
 /* ---- answers ---- */
 
 static void respond(struct tc_request *r, const struct tc_response *response)
@@ -116,7 +70,7 @@ static void refuse(struct tc_request *r, enum tc_answer answer, unsigned retry_a
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     enum tc_otlp_form form = TC_OTLP_PROTOBUF;
-    (void)find_form(r, &form);
+    (void)tc_otlp_form_of(r, &form);
     tc_otlp_answer_failure(&b, form, answer, tc_slice_cstr(message));
     struct tc_response response = {
         .answer = answer,
@@ -254,65 +208,105 @@ static bool is_stored_first(const struct tc_ingest *in)
     return strcmp(in->parts.config->ingest_ack, "stored") == 0;
 }
 
-/* Detection reads it, at once or when it gets there. Tape: NULL when the job could not keep its
- * own. False: when it gets there, once it is durable. */
-static bool detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
+static bool is_read(const struct ingest_job *j)
+{
+    return j->signal != TC_OTLP_TRACES;
+}
+
+/* Tape: NULL when the job could not keep its own. */
+static void detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     const struct tc_batch *batch = &j->commit.batch;
-    bool is_read = j->signal != TC_OTLP_TRACES;
-    bool is_level = tc_catch_up_is_level(p->catch_up, is_read ? batch->body.len : 0,
-                                         is_read ? j->tape.counts.records : 0) &&
-                    !(is_read && j->is_long);
-    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read && (tape == NULL || !is_level));
-    if (!is_level) {
-        tc_catch_up_later(p->catch_up);
-        return false;
-    }
+    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read(j) && tape == NULL);
     tc_detection_take(p->detection, batch, tape);
     tc_catch_up_took(p->catch_up, batch);
     p->fed(p->context);
-    return true;
+}
+
+/* Nobody needs it in memory any more, but the slices. */
+static void finish(struct ingest_job *j)
+{
+    if (j->is_left) {
+        tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, j->stored == TC_OK, NULL);
+    }
+    if (j->stored == TC_OK && is_sliced(j)) {
+        hand_over(j);
+    }
+    give_job(j);
+}
+
+/* It has waited for detection. */
+static void take_turn(struct tc_waiting *waiting)
+{
+    struct ingest_job *j =
+        (struct ingest_job *)(void *)((char *)waiting - offsetof(struct ingest_job, waiting));
+    j->is_waiting = false;
+    detect(j, j->tape_memory == NULL ? NULL : &j->tape);
+    accept(j);
+    if (j->is_settled) {
+        finish(j);
+    }
+}
+
+/* Detection reads it now, soon or later, and it is answered: soon, when detection has read it, so
+ * that senders do not outrun it. is_fresh: the reader's tape is still that of this job. */
+static void pass_on(struct ingest_job *j, bool is_fresh)
+{
+    const struct tc_ingest_parts *p = &j->in->parts;
+    enum tc_catch_up_when when =
+        is_read(j) && j->is_long
+            ? TC_CATCH_UP_LATER
+            : tc_catch_up_when(p->catch_up, is_read(j) ? j->commit.batch.body.len : 0,
+                               is_read(j) ? j->tape.counts.records : 0);
+    if (is_fresh &&
+        (when == TC_CATCH_UP_SOON || (is_sliced(j) && tc_handoff_is_open(j->in->parts.handoff)))) {
+        keep_tape(j);
+    }
+    switch (when) {
+    case TC_CATCH_UP_NOW:
+        detect(j, is_fresh || j->tape_memory != NULL ? &j->tape : NULL);
+        break;
+    case TC_CATCH_UP_SOON:
+        j->is_waiting = true;
+        j->waiting = (struct tc_waiting){.bytes = j->commit.batch.body.len,
+                                         .records = j->tape.counts.records,
+                                         .turn = take_turn};
+        tc_catch_up_wait(p->catch_up, &j->waiting);
+        return;
+    case TC_CATCH_UP_LATER:
+        tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read(j));
+        tc_catch_up_later(p->catch_up);
+        j->is_left = true;
+        break;
+    }
+    accept(j); /* the next request may be checked within */
 }
 
 /* The batch is durable, or could not be made so. */
 static void settled(struct tc_commit_job *commit, tc_status status)
 {
     struct ingest_job *j = (struct ingest_job *)(void *)commit;
-    bool waited = j->request != NULL;
-    if (!waited) {
+    j->is_settled = true;
+    j->stored = status;
+    if (!commit->is_awaited) {
         tc_cited_forget(tc_detection_cited(j->in->parts.detection), &j->cited);
         tc_count(TC_COUNT_EVIDENCE_LOST, status != TC_OK);
     } else if (status == TC_OK) {
-        j->is_left = !detect(j, j->tape_memory == NULL ? NULL : &j->tape);
-        accept(j);
+        pass_on(j, false);
     } else {
         bool full = tc_committer_is_full(j->in->parts.committer);
         refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the evidence could not be stored");
     }
-    if (j->is_left) {
-        tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, status == TC_OK, NULL);
+    if (!j->is_waiting) {
+        finish(j);
     }
-    if (status == TC_OK && is_sliced(j)) {
-        hand_over(j);
-    }
-    give_job(j);
 }
 
 static struct tc_slice body_of(const struct ingest_job *j)
 {
     return j->body == NULL ? TC_EMPTY : tc_slice_make((const char *)j->body->data, j->body->len);
-}
-
-static enum tc_batch_kind kind_of(enum tc_otlp_signal signal, enum tc_otlp_form form)
-{
-    static const enum tc_batch_kind kinds[3][2] = {
-        [TC_OTLP_LOGS] = {TC_BATCH_LOGS_PROTOBUF, TC_BATCH_LOGS_JSON},
-        [TC_OTLP_METRICS] = {TC_BATCH_METRICS_PROTOBUF, TC_BATCH_METRICS_JSON},
-        [TC_OTLP_TRACES] = {TC_BATCH_TRACES_PROTOBUF, TC_BATCH_TRACES_JSON},
-    };
-    return kinds[signal][form];
 }
 
 static void count_records(const struct ingest_job *j, size_t received, size_t decompressed)
@@ -340,7 +334,7 @@ static void store(struct ingest_job *j)
     j->commit.settled = settled;
     j->commit.batch = (struct tc_batch){
         .arrival_ns = j->request->arrival_ns,
-        .kind = kind_of(j->signal, j->form),
+        .kind = tc_otlp_batch_kind(j->signal, j->form),
         .name = tc_buf_slice(&sender),
         .body = body_of(j),
     };
@@ -358,11 +352,7 @@ static void store(struct ingest_job *j)
     j->cited.number = j->commit.batch.number;
     j->cited.body = j->commit.batch.body;
     tc_cited_remember(tc_detection_cited(in->parts.detection), &j->cited);
-    j->is_left = !detect(j, &j->tape);
-    if (is_sliced(j) && tc_handoff_is_open(in->parts.handoff)) {
-        keep_tape(j);
-    }
-    accept(j); /* the next request may be checked within */
+    pass_on(j, true);
 }
 
 /* Takes compression off: j->body is the content afterwards. */
@@ -485,7 +475,7 @@ static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
     enum tc_otlp_signal signal;
     enum tc_otlp_form form;
     *out = (struct tc_response){0};
-    if (!find_route(r, &signal)) {
+    if (!tc_otlp_route(r, &signal)) {
         tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
         out->message = TC_LIT("there are /v1/logs, /v1/metrics and /v1/traces here");
         return TC_ANSWER_NOT_FOUND;
@@ -506,7 +496,7 @@ static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
     if (allowed != TC_ANSWER_OK) {
         return allowed;
     }
-    if (!find_form(r, &form)) {
+    if (!tc_otlp_form_of(r, &form)) {
         tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
         out->message = TC_LIT("Content-Type is application/x-protobuf or application/json");
         return TC_ANSWER_UNSUPPORTED;
@@ -555,8 +545,8 @@ static void handle(void *context, struct tc_request *r)
         refuse(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "no memory");
         return;
     }
-    (void)find_route(r, &signal);
-    (void)find_form(r, &form);
+    (void)tc_otlp_route(r, &signal);
+    (void)tc_otlp_form_of(r, &form);
     j->request = r;
     j->body = r->body;
     r->body = NULL;

@@ -17,10 +17,13 @@
 #define LEVEL_RECORDS ((uint64_t)8192)
 /* What a record is in the hold, beside its strings. */
 #define RECORD_BYTES ((uint64_t)256)
+/* Senders wait for detection this long; then what they send is read from the store. */
+#define WAIT_MAX_NS (TC_SECOND / 2)
 
 /*
  * Invariants: all batches up to `judged` were fed or never will be. Level: chunk is NULL, wanted <=
- * read and unsettled is 0. While it is replaying nothing is told.
+ * read and unsettled is 0. While it is replaying nothing is told. What waits came while it was
+ * level, and before all that the reader is asked for: no chunk is fed until nothing waits.
  */
 struct tc_catch_up {
     struct tc_catch_up_config config;
@@ -36,7 +39,10 @@ struct tc_catch_up {
     uint64_t read;          /* all before this one are fed */
     struct tc_chunk *chunk; /* being fed; NULL: none */
     size_t at;
-    bool is_begun; /* the clock was set for its batch */
+    bool is_begun;              /* the clock was set for its batch */
+    struct tc_waiting *waiting; /* in memory, the first first */
+    struct tc_waiting **waiting_end;
+    uint64_t waiting_bytes;
     struct tc_catch_up_progress progress;
 };
 
@@ -106,8 +112,36 @@ static tc_status feed_chunk(struct tc_catch_up *c)
     return TC_OK;
 }
 
-/* Until there is nothing, or the time is up: TC_E_AGAIN. */
-static tc_status feed_some(struct tc_catch_up *c)
+static bool has_room(const struct tc_catch_up *c, uint64_t bytes, uint64_t records)
+{
+    return tc_live_room(tc_detection_live(c->config.detection)) >= bytes + records * RECORD_BYTES;
+}
+
+static void take_first_waiting(struct tc_catch_up *c)
+{
+    struct tc_waiting *w = c->waiting;
+    c->waiting = w->next;
+    c->waiting_end = c->waiting == NULL ? &c->waiting : c->waiting_end;
+    c->waiting_bytes -= w->bytes;
+    w->turn(w);
+}
+
+/* Until nothing waits, or detection has no room: TC_OK. When the time is up: TC_E_AGAIN. The budget
+ * of detection is not used here: a batch with a tape is read whole. */
+static tc_status feed_waiting(struct tc_catch_up *c)
+{
+    int64_t until_ns = tc_mono_ns() + TURN_NS;
+    while (c->waiting != NULL && has_room(c, c->waiting->bytes, c->waiting->records)) {
+        if (tc_mono_ns() >= until_ns) {
+            return TC_E_AGAIN;
+        }
+        take_first_waiting(c);
+    }
+    return TC_OK;
+}
+
+/* Until there is no chunk, or detection's budget is spent: TC_E_AGAIN. */
+static tc_status feed_chunks(struct tc_catch_up *c)
 {
     for (;;) {
         if (c->chunk == NULL) {
@@ -135,14 +169,25 @@ static tc_status feed_some(struct tc_catch_up *c)
     }
 }
 
+/* Until there is nothing, or the time is up: TC_E_AGAIN. */
+static tc_status feed_some(struct tc_catch_up *c)
+{
+    TC_TRY(feed_waiting(c));
+    if (c->waiting != NULL) {
+        return TC_OK; /* there is no room: detection's timer makes some */
+    }
+    tc_detection_budget(c->config.detection, TURN_NS);
+    tc_status status = feed_chunks(c);
+    tc_detection_budget(c->config.detection, 0);
+    return status;
+}
+
 static void turn(struct tc_catch_up *c)
 {
     tc_loop_enter();
-    tc_detection_budget(c->config.detection, TURN_NS);
     if (feed_some(c) == TC_E_AGAIN) {
         event_active(c->turn_event, 0, 0);
     }
-    tc_detection_budget(c->config.detection, 0);
     c->config.fed(c->config.context);
     tc_loop_leave();
 }
@@ -246,6 +291,7 @@ tc_status tc_catch_up_create(const struct tc_catch_up_config *config, uint64_t l
     }
     c->config = *config;
     c->wake_fd = -1;
+    c->waiting_end = &c->waiting;
     c->last = c->wanted = last;
     tc_status status = set_up(c, err);
     if (status != TC_OK) {
@@ -291,16 +337,62 @@ void tc_catch_up_destroy(struct tc_catch_up *c)
 
 /* ---- what comes ---- */
 
-bool tc_catch_up_is_behind(const struct tc_catch_up *c)
+static bool is_reading(const struct tc_catch_up *c)
 {
     return c->is_replaying || c->chunk != NULL || c->wanted >= c->read;
 }
 
-bool tc_catch_up_is_level(const struct tc_catch_up *c, uint64_t bytes, uint64_t records)
+bool tc_catch_up_is_behind(const struct tc_catch_up *c)
 {
-    return !tc_catch_up_is_behind(c) && c->unsettled == 0 && bytes <= TC_LEVEL_BODY_BYTES &&
-           records <= LEVEL_RECORDS &&
-           tc_live_room(tc_detection_live(c->config.detection)) >= bytes + records * RECORD_BYTES;
+    return c->waiting == NULL && is_reading(c);
+}
+
+static bool waits_too_long(const struct tc_catch_up *c)
+{
+    return c->waiting != NULL && tc_mono_ns() - c->waiting->since_ns > WAIT_MAX_NS;
+}
+
+enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t bytes,
+                                       uint64_t records)
+{
+    if (is_reading(c) || c->unsettled > 0 || bytes > TC_LEVEL_BODY_BYTES ||
+        records > LEVEL_RECORDS) {
+        return TC_CATCH_UP_LATER;
+    }
+    if (c->waiting == NULL && has_room(c, bytes, records)) {
+        return TC_CATCH_UP_NOW;
+    }
+    bool fits =
+        bytes + records * RECORD_BYTES <= tc_live_room_max(tc_detection_live(c->config.detection));
+    bool may_wait =
+        fits && bytes <= c->config.waiting_bytes_max - c->waiting_bytes && !waits_too_long(c);
+    return may_wait ? TC_CATCH_UP_SOON : TC_CATCH_UP_LATER;
+}
+
+void tc_catch_up_wait(struct tc_catch_up *c, struct tc_waiting *w)
+{
+    w->next = NULL;
+    w->since_ns = tc_mono_ns();
+    *c->waiting_end = w;
+    c->waiting_end = &w->next;
+    c->waiting_bytes += w->bytes;
+}
+
+void tc_catch_up_resume(struct tc_catch_up *c)
+{
+    if (c->waiting == NULL) {
+        return;
+    }
+    if (feed_waiting(c) == TC_E_AGAIN || c->waiting == NULL) { /* chunks come after it */
+        event_active(c->turn_event, 0, 0);
+    }
+}
+
+void tc_catch_up_take_waiting(struct tc_catch_up *c)
+{
+    while (c->waiting != NULL) {
+        take_first_waiting(c);
+    }
 }
 
 void tc_catch_up_took(struct tc_catch_up *c, const struct tc_batch *batch)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How detection follows what is stored. Either it is level with it, and ingest hands it each batch
- * with its tape as soon as that is durable; or it is behind, and reads batches through the thread
- * of batch_reader.h in the order of their numbers: at start (the replay), after something that
- * takes long (an upload, a long request), and when it cannot keep up. A batch is read once, by one
- * way or the other. The loop gives it a few milliseconds and then looks at its sockets. The loop's
- * thread.
+ * with its tape as soon as that is durable, or after it has waited for detection in memory; or it
+ * is behind, and reads batches through the thread of batch_reader.h in the order of their numbers:
+ * at start (the replay), after something that takes long (an upload, a long request), and when it
+ * cannot keep up although senders wait for it. A batch is read once, by one way or the other. The
+ * loop gives it a few milliseconds and then looks at its sockets. The loop's thread.
  */
 #ifndef TC_SERVER_FOLLOW_CATCH_UP_H
 #define TC_SERVER_FOLLOW_CATCH_UP_H
@@ -32,6 +32,7 @@ struct tc_catch_up_config {
     struct tc_batch_reader_config reader; /* all but wake */
     int64_t started_ns;                   /* our clock, before anything new can come */
     int64_t window_ns;                    /* of the past that is read again */
+    uint64_t waiting_bytes_max;           /* of bodies that wait in memory */
     uint64_t bytes_max;                   /* of it; 0: no bound */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
@@ -47,13 +48,37 @@ void tc_catch_up_start(struct tc_catch_up *c);
 /* What was read and not fed is read again after the next start. */
 void tc_catch_up_destroy(struct tc_catch_up *c);
 
+/* When detection reads a batch. */
+enum tc_catch_up_when {
+    TC_CATCH_UP_NOW,
+    TC_CATCH_UP_SOON,  /* it waits in memory, behind others that do */
+    TC_CATCH_UP_LATER, /* from the store */
+};
+
+/* A batch that waits in memory; a part of what the caller keeps of it. */
+struct tc_waiting {
+    struct tc_waiting *next;
+    uint64_t bytes;
+    uint64_t records;
+    int64_t since_ns;                     /* monotonic */
+    void (*turn)(struct tc_waiting *own); /* it is read now: calls tc_catch_up_took */
+};
+
 /*
- * A batch comes whose turn it is: whether it may be handed to detection at once, as it has so many
- * bytes and records. Then tc_catch_up_took is called; otherwise tc_catch_up_later and, when it is
- * settled, tc_catch_up_settled, in the order of the numbers.
+ * A batch comes that has so many bytes and records: when it is read. Now: the caller gives it to
+ * detection and calls tc_catch_up_took. Soon: it calls tc_catch_up_wait. Later: it calls
+ * tc_catch_up_later and, when the batch is settled, tc_catch_up_settled. Each in the order of the
+ * numbers.
  */
-bool tc_catch_up_is_level(const struct tc_catch_up *c, uint64_t bytes, uint64_t records);
+enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t bytes,
+                                       uint64_t records);
 void tc_catch_up_took(struct tc_catch_up *c, const struct tc_batch *batch);
+/* Borrows w until its turn; bytes, records and turn are set. */
+void tc_catch_up_wait(struct tc_catch_up *c, struct tc_waiting *w);
+/* Detection may have room again: what waits for it is read, for a few milliseconds. */
+void tc_catch_up_resume(struct tc_catch_up *c);
+/* The same at the end, whatever room there is and however long it takes. */
+void tc_catch_up_take_waiting(struct tc_catch_up *c);
 void tc_catch_up_later(struct tc_catch_up *c);
 /* is_stored: it is durable. Takes spool, see tc_batch_reader_want. */
 void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bool is_stored,
