@@ -427,11 +427,21 @@ int64_t tc_live_due(const struct tc_live *l)
     return l->wall_ns + (wait_ns > 0 ? wait_ns : 0);
 }
 
+bool tc_live_is_behind(const struct tc_live *l)
+{
+    return l->handing != TC__HANDING_NONE || l->tell_at > 0;
+}
+
 size_t tc_live_room(const struct tc_live *l)
 {
     size_t used = tc__reorder_near_bytes(&l->hold);
-    bool is_behind = l->handing != TC__HANDING_NONE || l->tell_at > 0;
-    return is_behind || used > l->hold.near.size ? 0 : l->hold.near.size - used;
+    return tc_live_is_behind(l) || used > l->hold.near.size ? 0 : l->hold.near.size - used;
+}
+
+tc_status tc_live_cut_short(struct tc_live *l)
+{
+    TC_ASSERT(!tc_live_is_behind(l));
+    return flush(l, false);
 }
 
 size_t tc_live_room_max(const struct tc_live *l)

@@ -122,11 +122,15 @@ TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns);
 TC_CHECKED tc_status tc_live_advance(struct tc_live *l, int64_t now_ns);
 /* When tc_live_advance should be called next, on our clock. */
 int64_t tc_live_due(const struct tc_live *l);
+/* Whether something was put off: tc_live_advance goes on with it. */
+bool tc_live_is_behind(const struct tc_live *l);
 /* Bytes of events that can be fed now without any being handed over for lack of room; 0 while
  * something was put off. */
 size_t tc_live_room(const struct tc_live *l);
 /* The same when nothing waits. */
 size_t tc_live_room_max(const struct tc_live *l);
+/* Makes room: hands over the older half of what waits, due or not. Nothing may be put off. */
+TC_CHECKED tc_status tc_live_cut_short(struct tc_live *l);
 
 /* While on, nothing is told; turning it off tells what differs from what was told before. */
 TC_CHECKED tc_status tc_live_replaying(struct tc_live *l, bool on);

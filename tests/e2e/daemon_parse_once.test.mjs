@@ -63,3 +63,19 @@ test('what finds no memory is parsed again', async () => {
   assert.equal(now.sum('tracecore_request_memory_refused_total'), 0);
   assert.ok(now.sum('tracecore_request_memory_held_bytes') <= 1 << 20);
 });
+
+for (const ack of ['stored', 'memory']) {
+  test(`what finds no room with detection waits for it, in order (ack: ${ack})`, async () => {
+    // One body fills most of the room; the next ones wait until the older half is cut short.
+    const daemon = await start(`room_${ack}`, { ingest: { ack }, warehouse: { enabled: false }, detection: { hold: '1m', hold_bytes: '1MiB' } });
+    const body = (node) => logs({ 'host.name': node }, Array.from({ length: 1000 }, () => ({ body: xid48(), severity: 17, time: nowNs() })));
+    const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => post(daemon.http, 'logs', body(`gpu-${i}`))));
+    for (const answer of answers) assert.equal(answer.status, 200);
+    const now = await daemon.metrics();
+    assert.equal(now.sum('tracecore_bodies_parsed_again_total', { by: 'detection' }), 0);
+    assert.ok(now.sum('tracecore_events_total', { outcome: 'cut_short' }) > 0);
+    assert.equal((await daemon.status()).batches_behind, 0);
+    await daemon.stop(); // what is held is told
+    assert.equal(new Set(daemon.verdicts().map((v) => v['k8s.node.name'])).size, 6);
+  });
+}

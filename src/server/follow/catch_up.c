@@ -126,16 +126,33 @@ static void take_first_waiting(struct tc_catch_up *c)
     w->turn(w);
 }
 
-/* Until nothing waits, or detection has no room: TC_OK. When the time is up: TC_E_AGAIN. The budget
- * of detection is not used here: a batch with a tape is read whole. */
+/* False: detection has put something off, and its timer goes on with that first. */
+static bool make_room(struct tc_catch_up *c)
+{
+    struct tc_live *live = tc_detection_live(c->config.detection);
+    if (tc_live_is_behind(live)) {
+        return false;
+    }
+    tc_detection_budget(c->config.detection, TURN_NS);
+    tc_status status = tc_live_cut_short(live);
+    tc_detection_budget(c->config.detection, 0);
+    return status == TC_OK;
+}
+
+/* Until nothing waits, or detection has to go on with something else: TC_OK. When the time is up:
+ * TC_E_AGAIN. A batch with a tape is read whole, so detection has no budget then. */
 static tc_status feed_waiting(struct tc_catch_up *c)
 {
     int64_t until_ns = tc_mono_ns() + TURN_NS;
-    while (c->waiting != NULL && has_room(c, c->waiting->bytes, c->waiting->records)) {
+    while (c->waiting != NULL) {
         if (tc_mono_ns() >= until_ns) {
             return TC_E_AGAIN;
         }
-        take_first_waiting(c);
+        if (has_room(c, c->waiting->bytes, c->waiting->records)) {
+            take_first_waiting(c);
+        } else if (!make_room(c)) {
+            return TC_OK;
+        }
     }
     return TC_OK;
 }
@@ -174,7 +191,7 @@ static tc_status feed_some(struct tc_catch_up *c)
 {
     TC_TRY(feed_waiting(c));
     if (c->waiting != NULL) {
-        return TC_OK; /* there is no room: detection's timer makes some */
+        return TC_OK;
     }
     tc_detection_budget(c->config.detection, TURN_NS);
     tc_status status = feed_chunks(c);
@@ -376,6 +393,7 @@ void tc_catch_up_wait(struct tc_catch_up *c, struct tc_waiting *w)
     *c->waiting_end = w;
     c->waiting_end = &w->next;
     c->waiting_bytes += w->bytes;
+    event_active(c->turn_event, 0, 0);
 }
 
 void tc_catch_up_resume(struct tc_catch_up *c)
