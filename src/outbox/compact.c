@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The log is compacted beyond this, unless the configuration says otherwise. */
+#define COMPACT_BYTES ((uint64_t)8 << 20)
+
 struct compaction {
     struct tc__log log; /* the new one */
     size_t have;        /* of o->group: not written yet */
@@ -131,6 +134,12 @@ static void exchange(struct tc_outbox *o, const struct compaction *c)
     (void)pthread_mutex_unlock(&o->swap);
     (void)close(old_fd);
     (void)unlinkat(o->log.dir_fd, old, 0);
+}
+
+void tc__outbox_compact_init(struct tc_outbox *o, uint64_t beyond_bytes)
+{
+    o->compact_bytes = beyond_bytes == 0 ? COMPACT_BYTES : beyond_bytes;
+    o->compact_at = o->compact_bytes;
 }
 
 void tc__outbox_compact(struct tc_outbox *o)

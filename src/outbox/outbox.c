@@ -15,7 +15,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define COMPACT_BYTES ((uint64_t)8 << 20)
 /* Until then the log has it, and waiting for the disk would hold up the verdicts that come next. */
 #define FILE_SYNC_AFTER (TC_SECOND / 2)
 #define GROUP_ROOM (TC__GROUP_BYTES + TC_OUTBOX_RECORD_MAX + 4096)
@@ -294,8 +293,7 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     init_sync(o);
     tc__file_init(&o->file);
     fill_io(&o->io, &config->io);
-    o->compact_bytes = config->compact_bytes == 0 ? COMPACT_BYTES : config->compact_bytes;
-    o->compact_at = o->compact_bytes;
+    tc__outbox_compact_init(o, config->compact_bytes);
     o->file_sync_after_ns = config->file_sync_ns == 0 ? FILE_SYNC_AFTER : config->file_sync_ns;
     o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->group = malloc(GROUP_ROOM);

@@ -7,7 +7,7 @@
 #include "observe/loop.h"
 #include "observe/metrics.h"
 #include "server/daemon_priv.h"
-#include "server/data_dir_check.h"
+#include "server/data_dir_rights.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -162,7 +162,7 @@ static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
 {
     const char *dir = d->options.data_dir;
     TC_TRY(make_directory(dir, err));
-    TC_TRY(tc_data_dir_check(dir, err));
+    TC_TRY(tc_data_dir_check_rights(dir, err));
     char *lock = join(dir, "LOCK");
     d->evidence_dir = join(dir, "evidence");
     d->outbox_dir = join(dir, "outbox");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/data_dir_check.h"
+#include "server/data_dir_rights.h"
 
 #include "base/slice.h"
 
@@ -105,7 +105,7 @@ static tc_status check_folder(int fd, const char *path, unsigned depth, struct t
     return status;
 }
 
-tc_status tc_data_dir_check(const char *dir, struct tc_error *err)
+tc_status tc_data_dir_check_rights(const char *dir, struct tc_error *err)
 {
     struct stat st;
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
