@@ -309,10 +309,8 @@ static tc_status open_base(const struct tc_warehouse_config *config,
                    version[0] == 'v' ? version + 1 : version);
     base->schema = schema;
     base->is_own = config->own;
-    base->has_slices = schema->table_count > TC_TABLE_SLICE;
-    if (base->has_slices) {
-        tc__slice_store_init(&base->slices, &schema->tables[TC_TABLE_SLICE]);
-    }
+    tc__split_init(&base->splits[TC__SPLIT_SLICE], &tc__split_slices, schema);
+    tc__split_init(&base->splits[TC__SPLIT_REQUEST], &tc__split_requests, schema);
     atomic_init(&base->references, 1);
     return status;
 }
@@ -337,7 +335,7 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
         status = tc__duckdb_migrate(d, config->mode, err);
     }
     /* Here nobody else writes yet; while the daemon runs, somebody may. */
-    if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE && base->has_slices) {
+    if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE) {
         status = tc__scopes_sweep(d, err);
     }
     if (status != TC_OK) {
@@ -388,7 +386,9 @@ static void rollback(void *engine)
     /* First, while there is a transaction for what they still hold. */
     (void)!tc__duckdb_end_appends(d, &ignored);
     (void)!tc__duckdb_run(d, "ROLLBACK", "", &ignored);
-    tc__scopes_forget(&d->scopes);
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        tc__scopes_forget(&d->writers[i].scopes);
+    }
     d->in_transaction = false;
 }
 
