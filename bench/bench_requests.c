@@ -176,8 +176,8 @@ static void ask_all(const char *dir, bool gate)
     name_point(point, sizeof point, 3);
     const struct question questions[] = {
         {"the hundred slowest requests of a point",
-         "SELECT request_id, trace_id, node_name, pod_name, started_at, ttft_ms, e2e_ms, "
-         "source_pointer FROM serving_request_fact" OF_POINT " ORDER BY e2e_ms DESC LIMIT 100",
+         "SELECT request_id, trace_id, node_name, pod_name, started_at, ttft_ms, e2e_ms "
+         "FROM serving_request_fact" OF_POINT " ORDER BY e2e_ms DESC LIMIT 100",
          2,
          {text(run), text(point)}},
         {"the slowest nodes of a point",

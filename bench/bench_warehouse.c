@@ -248,6 +248,11 @@ static struct spent load_by_row(const char *dir, struct source *s, size_t count)
 
 /* ---- the pivot ---- */
 
+static struct tc_bind when(int64_t us)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = us};
+}
+
 static void ask_all(const char *dir, const struct fleet *f, size_t count, bool gate)
 {
     char base[24];

@@ -158,11 +158,6 @@ static struct tc_bind text(const char *s)
     return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(s)};
 }
 
-static struct tc_bind when(int64_t us)
-{
-    return (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = us};
-}
-
 static void say_load(const char *how, size_t count, struct spent took, uint64_t bytes)
 {
     double seconds = (double)took.wall_ns / 1e9;

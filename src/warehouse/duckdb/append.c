@@ -85,12 +85,40 @@ static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uin
         }                                                                 \
     }
 
+/* Where rows have the second half of a UUID. */
+static size_t half_of(const struct tc_rows *rows, size_t column)
+{
+    size_t before = 0;
+    size_t all = 0;
+    for (size_t i = 0; i < rows->column_count; i++) {
+        bool is_uuid = rows->columns[i].type == TC__COLUMN_UUID;
+        before += is_uuid && i < column;
+        all += is_uuid;
+    }
+    return rows->column_count - all + before;
+}
+
+/* DuckDB keeps a UUID as a number of 128 bits with the other sign. */
+static duckdb_hugeint uuid_at(const struct tc__pick *pick, size_t high, size_t low)
+{
+    const struct tc_rows_column *columns = pick->rows->columns;
+    uint64_t word = (uint64_t)columns[high].cells[pick->row].integer ^ UINT64_C(1) << 63;
+    return (duckdb_hugeint){.lower = (uint64_t)columns[low].cells[pick->row].integer,
+                            .upper = (int64_t)word};
+}
+
 void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
                             const struct tc__pick *picks, size_t count)
 {
     void *data = api->vector_get_data(vector);
     uint64_t *validity = NULL;
-    switch (picks[0].rows->columns[column].type) {
+    enum tc_column_type type = picks[0].rows->columns[column].type;
+    if (type == TC__COLUMN_UUID) {
+        size_t low = half_of(picks[0].rows, column);
+        COPY(duckdb_hugeint, ((void)cell, uuid_at(&picks[i], column, low)))
+        return;
+    }
+    switch (type) {
     case TC_COLUMN_TEXT:
         COPY(duckdb_string_t, text_at(picks[i].rows, cell))
         break;
@@ -170,11 +198,11 @@ static tc_status empty_buffer(struct tc__duckdb *d, size_t split, struct tc_erro
 }
 
 /* An empty batch, made when it is first needed; its text will be another's. */
-static tc_status make_batch(struct tc_rows **io, const struct tc_table_info *info,
+static tc_status make_batch(struct tc_rows **io, const struct tc_column *columns, size_t count,
                             struct tc_error *err)
 {
     if (*io == NULL) {
-        *io = tc_rows_create_for(info->columns, info->column_count);
+        *io = tc_rows_create_for(columns, count);
     }
     return *io != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
 }
@@ -193,10 +221,10 @@ static tc_status narrow(struct tc__duckdb *d, size_t split, const struct tc_rows
     const struct tc__split_part *part = &d->base->splits[split].facts;
     struct tc__split_writer *w = &d->writers[split];
     int64_t scopes[TC_ROWS_MAX];
-    TC_TRY(make_batch(&w->narrow, &part->info, err));
+    TC_TRY(make_batch(&w->narrow, part->columns, part->row_columns, err));
     TC_TRY(tc__scopes_of(d, split, rows, scopes, err));
     size_t valid_bytes = (rows->count + 63) / 64 * sizeof(uint64_t);
-    for (size_t i = 0; i < part->info.column_count; i++) {
+    for (size_t i = 0; i < part->row_columns; i++) {
         struct tc_rows_column *to = &w->narrow->columns[i];
         if (part->from[i] == TC__SPLIT_OWN) {
             memset(to->valid, 0xff, valid_bytes);
@@ -249,7 +277,7 @@ static tc_status append_split(struct tc__duckdb *d, size_t split, const struct t
     if (s->kind->widen == NULL) {
         return append_wide(d, split, rows, err);
     }
-    TC_TRY(make_batch(&w->wide, &s->wide, err));
+    TC_TRY(make_batch(&w->wide, s->wide.columns, s->wide.column_count, err));
     lend_text(w->wide, rows);
     s->kind->widen(rows, w->wide);
     tc_status status = append_wide(d, split, w->wide, err);

@@ -36,6 +36,7 @@ const struct tc__duckdb_type tc__duckdb_types[] = {
     [TC_COLUMN_REAL] = {DUCKDB_TYPE_DOUBLE, "DOUBLE"},
     [TC_COLUMN_BOOL] = {DUCKDB_TYPE_BOOLEAN, "BOOLEAN"},
     [TC_COLUMN_TIME] = {DUCKDB_TYPE_TIMESTAMP, "TIMESTAMP"},
+    [TC__COLUMN_UUID] = {DUCKDB_TYPE_UUID, "UUID"},
 };
 
 tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what,
@@ -329,7 +330,10 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
         return status;
     }
     TC_TRY(connect_to(base, &d, err));
-    status = config->mode == TC_WAREHOUSE_WRITE ? tc__scan_register(d, err) : TC_OK;
+    status = tc__id_text_register(d, err);
+    if (status == TC_OK && config->mode == TC_WAREHOUSE_WRITE) {
+        status = tc__scan_register(d, err);
+    }
     status = status == TC_OK ? lock(d, err) : status;
     if (status == TC_OK) {
         status = tc__duckdb_migrate(d, config->mode, err);

@@ -2,8 +2,8 @@
 /*
  * How DuckDB keeps requests: in at most 48 bytes each, of which two random ids take 32.
  *
- * - An id that is a UUID, 32 hexadecimal digits or a number is kept as two numbers; what stands
- *   before and behind it ("chatcmpl-") is the scope's. Any other id is a text of the row.
+ * - An id that is a UUID, 32 hexadecimal digits or a number is kept as that; what stands before and
+ *   behind it ("chatcmpl-") is the scope's. Any other id is a text of the row.
  * - A pointer that ends in a number is that number, and the scope has the rest.
  * - Latencies are rounded to the microsecond: DuckDB packs decimals of few digits as whole numbers.
  * - The first token's time and the end's are kept as the difference from what start and latency
@@ -22,18 +22,21 @@ enum {
     REQUEST_KIND = TC_REQUEST_COLUMNS,
     REQUEST_PREFIX,
     REQUEST_SUFFIX,
-    REQUEST_HIGH,
-    REQUEST_LOW,
-    TRACE_HIGH,
-    TRACE_LOW,
+    REQUEST_UUID,
+    REQUEST_NUMBER,
+    TRACE_UUID,
+    TPOT_OFF,
     FIRST_TOKEN_OFF,
     ENDED_OFF,
     POINTER_NUMBER,
+    REQUEST_LOW, /* the second halves of the UUIDs, in their order */
+    TRACE_LOW,
     WIDE_COLUMNS
 };
 _Static_assert(WIDE_COLUMNS <= TC_TABLE_COLUMNS_MAX, "wide rows fit");
 
-enum kind { KIND_TEXT, KIND_UUID, KIND_HEX, KIND_NUMBER };
+/* Those of an id alone come first: what need not be put together is faster. */
+enum kind { KIND_TEXT, KIND_UUID, KIND_HEX, KIND_UUID_WITHIN, KIND_HEX_WITHIN, KIND_NUMBER };
 
 #define HEX_DIGITS 32
 #define UUID_CHARS 36
@@ -46,10 +49,8 @@ enum kind { KIND_TEXT, KIND_UUID, KIND_HEX, KIND_NUMBER };
 #define ROUNDED_MS_MAX 1e9
 /* Microseconds of it are exact; the view has the same number. */
 #define OFFSET_MS_MAX 9e12
+#define TOKENS_MAX INT64_C(1000000000000)
 
-#define HEX(high, low) "lpad(to_hex(" high "), 16, '0') || lpad(to_hex(" low "), 16, '0')"
-#define REQUEST_HEX "lower(" HEX("f.request_high", "f.request_low") ")"
-#define PART(from, count) "substr(" REQUEST_HEX ", " #from ", " #count ")"
 #define OFFSET(latency)                                                                      \
     "(CASE WHEN f.started_at IS NULL THEN 0 ELSE epoch_us(f.started_at) + CASE WHEN "        \
     "abs(f." latency ") < 9e12 THEN CAST(round(f." latency " * 1000) AS BIGINT) ELSE 0 END " \
@@ -60,43 +61,20 @@ static const char *expression(size_t column)
     switch (column) {
     case TC_REQUEST_REQUEST_ID:
         return "CASE s.request_kind "
-               "WHEN 1 THEN s.request_prefix || " PART(1, 8) " || '-' || " PART(
-                   9,
-                   4) " || '-' || " PART(13,
-                                         4) " || '-' || " PART(17,
-                                                               4) " || '-' || " PART(21,
-                                                                                     12) " || "
-                                                                                         "s."
-                                                                                         "request_"
-                                                                                         "suffix "
-                                                                                         "WHEN 2 "
-                                                                                         "THEN "
-                                                                                         "s."
-                                                                                         "request_"
-                                                                                         "prefix "
-                                                                                         "||"
-                                                                                         " " REQUEST_HEX
-                                                                                         " || "
-                                                                                         "s."
-                                                                                         "request_"
-                                                                                         "suffix "
-                                                                                         "WHEN 3 "
-                                                                                         "THEN "
-                                                                                         "s."
-                                                                                         "request_"
-                                                                                         "prefix "
-                                                                                         "|| "
-                                                                                         "CAST(f."
-                                                                                         "request_"
-                                                                                         "low AS "
-                                                                                         "VARCHAR) "
-                                                                                         "ELSE "
-                                                                                         "f."
-                                                                                         "request_"
-                                                                                         "id END";
+               "WHEN 1 THEN " TC__UUID_FUNCTION "(f.request_uuid) "
+               "WHEN 2 THEN " TC__HEX_FUNCTION "(f.request_uuid) "
+               "WHEN 3 THEN s.request_prefix || " TC__UUID_FUNCTION
+               "(f.request_uuid) || s.request_suffix "
+               "WHEN 4 THEN s.request_prefix || " TC__HEX_FUNCTION
+               "(f.request_uuid) || s.request_suffix "
+               "WHEN 5 THEN s.request_prefix || CAST(f.request_number AS VARCHAR) "
+               "ELSE f.request_id END";
     case TC_REQUEST_TRACE_ID:
-        return "CASE WHEN f.trace_high IS NULL THEN f.trace_id ELSE lower(" HEX(
-            "f.trace_high", "f.trace_low") ") END";
+        return "CASE WHEN f.trace_uuid IS NULL THEN f.trace_id ELSE " TC__HEX_FUNCTION
+               "(f.trace_uuid) END";
+    case TC_REQUEST_TPOT:
+        return "CASE WHEN f.tpot_off IS NULL THEN f.tpot_ms ELSE (f.tpot_off + round((f.e2e_ms - "
+               "f.ttft_ms) * 1000 / (f.output_tokens - 1))) / 1000 END";
     case TC_REQUEST_FIRST_TOKEN:
         return "make_timestamp(f.first_token_off + " OFFSET("ttft_ms") ")";
     case TC_REQUEST_ENDED:
@@ -139,6 +117,11 @@ static bool is_left_out(size_t column)
     return column == TC_REQUEST_FIRST_TOKEN || column == TC_REQUEST_ENDED;
 }
 
+static bool is_half(size_t column)
+{
+    return column == REQUEST_LOW || column == TRACE_LOW;
+}
+
 static void put_wide(struct tc_table_info *wide, struct tc_column *columns,
                      const struct tc_table_info *table)
 {
@@ -147,10 +130,11 @@ static void put_wide(struct tc_table_info *wide, struct tc_column *columns,
         enum tc_column_type type;
     } MORE[] = {
         {"request_kind", TC_COLUMN_INT},    {"request_prefix", TC_COLUMN_TEXT},
-        {"request_suffix", TC_COLUMN_TEXT}, {"request_high", TC_COLUMN_INT},
-        {"request_low", TC_COLUMN_INT},     {"trace_high", TC_COLUMN_INT},
-        {"trace_low", TC_COLUMN_INT},       {"first_token_off", TC_COLUMN_INT},
+        {"request_suffix", TC_COLUMN_TEXT}, {"request_uuid", TC__COLUMN_UUID},
+        {"request_number", TC_COLUMN_INT},  {"trace_uuid", TC__COLUMN_UUID},
+        {"tpot_off", TC_COLUMN_INT},        {"first_token_off", TC_COLUMN_INT},
         {"ended_off", TC_COLUMN_INT},       {"pointer_number", TC_COLUMN_INT},
+        {"request_low", TC_COLUMN_INT},     {"trace_low", TC_COLUMN_INT},
     };
     TC_ASSERT(table->column_count + TC_COUNT(MORE) == WIDE_COLUMNS);
     memcpy(columns, table->columns, table->column_count * sizeof *columns);
@@ -235,7 +219,9 @@ static struct id parse_id(const char *p, size_t len)
             uint64_t words[2] = {0, 0};
             if (rest <= SUFFIX_MAX && (rest == 0 || p[len - rest] == '-') &&
                 read_hex(p + start, kind == KIND_UUID, words)) {
-                return (struct id){(enum kind)kind, start, rest, {words[0], words[1]}};
+                bool alone = start == 0 && rest == 0;
+                size_t told = alone ? kind : kind + KIND_UUID_WITHIN - KIND_UUID;
+                return (struct id){(enum kind)told, start, rest, {words[0], words[1]}};
             }
         }
         if (start < len && !is_letter(p[start])) {
@@ -301,8 +287,12 @@ static void split_request_id(struct tc_rows *wide, size_t row)
     set_int(wide, REQUEST_KIND, row, id.kind);
     set_text(wide, REQUEST_PREFIX, row, at, id.prefix);
     set_text(wide, REQUEST_SUFFIX, row, at + len - id.suffix, id.suffix);
-    set_int(wide, REQUEST_HIGH, row, id.words[0]);
-    set_int(wide, REQUEST_LOW, row, id.words[1]);
+    if (id.kind == KIND_NUMBER) {
+        set_int(wide, REQUEST_NUMBER, row, id.words[1]);
+    } else {
+        set_int(wide, REQUEST_UUID, row, id.words[0]);
+        set_int(wide, REQUEST_LOW, row, id.words[1]);
+    }
 }
 
 static void split_trace_id(struct tc_rows *wide, size_t row)
@@ -312,7 +302,7 @@ static void split_trace_id(struct tc_rows *wide, size_t row)
     if (is_value(c, row) && c->cells[row].text.len == HEX_DIGITS &&
         read_hex(wide->text + c->cells[row].text.at, false, words)) {
         set_null(c, row);
-        set_int(wide, TRACE_HIGH, row, words[0]);
+        set_int(wide, TRACE_UUID, row, words[0]);
         set_int(wide, TRACE_LOW, row, words[1]);
     }
 }
@@ -366,6 +356,31 @@ static void split_moment(struct tc_rows *wide, size_t row, size_t from, size_t t
     }
 }
 
+/* TPOT as the view makes it of the others; NaN: it cannot. */
+static double expected_tpot(const struct tc_rows *wide, size_t row)
+{
+    const struct tc_rows_column *e2e = &wide->columns[TC_REQUEST_E2E];
+    const struct tc_rows_column *ttft = &wide->columns[TC_REQUEST_TTFT];
+    const struct tc_rows_column *tokens = &wide->columns[TC_REQUEST_OUTPUT_TOKENS];
+    if (!is_value(e2e, row) || !is_value(ttft, row) || !is_value(tokens, row) ||
+        tokens->cells[row].integer < 2 || tokens->cells[row].integer > TOKENS_MAX) {
+        return (double)NAN;
+    }
+    double us = round((e2e->cells[row].real - ttft->cells[row].real) * 1000 /
+                      (double)(tokens->cells[row].integer - 1));
+    return fabs(us) < ROUNDED_MS_MAX ? us : (double)NAN;
+}
+
+static void split_tpot(struct tc_rows *wide, size_t row)
+{
+    struct tc_rows_column *c = &wide->columns[TC_REQUEST_TPOT];
+    double us = expected_tpot(wide, row);
+    if (is_value(c, row) && fabs(c->cells[row].real) < ROUNDED_MS_MAX && !isnan(us)) {
+        set_int(wide, TPOT_OFF, row, (uint64_t)(int64_t)(round(c->cells[row].real * 1000) - us));
+        set_null(c, row);
+    }
+}
+
 static void widen(const struct tc_rows *rows, struct tc_rows *wide)
 {
     size_t valid_bytes = (rows->count + 63) / 64 * sizeof(uint64_t);
@@ -384,6 +399,7 @@ static void widen(const struct tc_rows *rows, struct tc_rows *wide)
         split_request_id(wide, row);
         split_trace_id(wide, row);
         split_pointer(wide, row);
+        split_tpot(wide, row);
         split_moment(wide, row, TC_REQUEST_FIRST_TOKEN, FIRST_TOKEN_OFF, TC_REQUEST_TTFT);
         split_moment(wide, row, TC_REQUEST_ENDED, ENDED_OFF, TC_REQUEST_E2E);
     }
@@ -399,6 +415,7 @@ const struct tc__split_kind tc__split_requests = {
     .widen = widen,
     .is_of_scope = is_of_scope,
     .is_left_out = is_left_out,
+    .is_half = is_half,
     .expression = expression,
-    .order = {.how = TC__ORDER_NUMBERS, .first = TC__SPLIT_OWN, .second = TC_REQUEST_STARTED},
+    .order = {.how = TC__ORDER_NUMBERS, .first = TC_REQUEST_STARTED, .second = TC__SPLIT_OWN},
 };

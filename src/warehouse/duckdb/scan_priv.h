@@ -20,6 +20,8 @@ struct tc__scan {
 
 /* Once a database, before its configuration is locked. */
 TC_CHECKED tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err);
+/* The functions of split_priv.h, the same way. */
+TC_CHECKED tc_status tc__id_text_register(struct tc__duckdb *d, struct tc_error *err);
 /* Inserts all rows of a buffer that is in order. */
 TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *table,
                                      struct tc__sort_buffer *buffer, struct tc_error *err);

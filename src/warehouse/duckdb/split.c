@@ -72,6 +72,19 @@ static size_t fact_column(const struct tc__split *s, size_t wide)
     return i;
 }
 
+/* Behind the columns of the table, for rows alone. */
+static void add_halves(struct tc__split *s)
+{
+    size_t count = s->facts.info.column_count;
+    for (size_t i = 0; i < s->wide.column_count; i++) {
+        if (s->kind->is_half != NULL && s->kind->is_half(i)) {
+            add_column(&s->facts, &s->wide.columns[i], i);
+        }
+    }
+    s->facts.row_columns = s->facts.info.column_count;
+    s->facts.info.column_count = count;
+}
+
 void tc__split_init(struct tc__split *s, const struct tc__split_kind *kind,
                     const struct tc__schema *schema)
 {
@@ -93,11 +106,13 @@ void tc__split_init(struct tc__split *s, const struct tc__split_kind *kind,
     add_number(&s->scopes, "key_high");
     add_number(&s->scopes, "key_low");
     for (size_t i = 0; i < s->wide.column_count; i++) {
-        if (kind->is_left_out == NULL || !kind->is_left_out(i)) {
+        bool is_half = kind->is_half != NULL && kind->is_half(i);
+        if (!is_half && (kind->is_left_out == NULL || !kind->is_left_out(i))) {
             add_column(kind->is_of_scope(i) ? &s->scopes : &s->facts, &s->wide.columns[i], i);
         }
     }
     add_number(&s->facts, TC__SCOPE_ID);
+    add_halves(s);
     s->order = (struct tc__order){.how = kind->order.how,
                                   .first = fact_column(s, kind->order.first),
                                   .second = fact_column(s, kind->order.second)};

@@ -30,7 +30,12 @@ struct tc__split_part {
     struct tc_table_info info;
     struct tc_column columns[TC_TABLE_COLUMNS_MAX];
     size_t from[TC_TABLE_COLUMNS_MAX];
+    size_t row_columns; /* of rows: those of the table, and second halves of UUIDs */
 };
+
+/* 16 bytes: the first 8 are the column's cell, the others that of one of the last columns of the
+ * rows, which has as many UUIDs before it. Of DuckDB's tables only. */
+#define TC__COLUMN_UUID ((enum tc_column_type)(TC_COLUMN_TIME + 1))
 
 /* from: none of them. */
 #define TC__SPLIT_OWN SIZE_MAX
@@ -41,7 +46,7 @@ struct tc__split {
     const struct tc_table_info *table; /* as tables.def has it */
     struct tc_table_info wide;         /* what is split: rows of the table, or made of them */
     struct tc_column wide_columns[TC_TABLE_COLUMNS_MAX];
-    struct tc__split_part facts; /* the last column is the scope's id */
+    struct tc__split_part facts; /* the last column of the table is the scope's id */
     struct tc__split_part scopes;
     struct tc__order order; /* columns of facts */
 };
@@ -61,10 +66,16 @@ struct tc__split_kind {
     bool (*is_of_scope)(size_t column);
     /* Whether neither table has it: the view makes it of others. NULL: there are none. */
     bool (*is_left_out)(size_t column);
+    /* Whether it is the second half of a UUID: not a column of DuckDB's. NULL: there are none. */
+    bool (*is_half)(size_t column);
     /* The column of the table in the view, from f (facts) and s (scopes); NULL: as it is called. */
     const char *(*expression)(size_t column);
     struct tc__order order; /* columns of wide rows; TC__SPLIT_OWN: the scope's id */
 };
+
+/* Of a UUID: with dashes, and 32 digits alone (id_text.c). */
+#define TC__UUID_FUNCTION "tracecore_uuid"
+#define TC__HEX_FUNCTION "tracecore_hex"
 
 extern const struct tc__split_kind tc__split_slices;
 extern const struct tc__split_kind tc__split_requests;
