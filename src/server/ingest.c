@@ -164,7 +164,7 @@ static struct ingest_job *take_job(struct tc_ingest *in)
     return j;
 }
 
-/* Takes the tape for longer than the reader has it. Traces need none: nothing reads them. */
+/* Takes the tape for longer than the reader has it. Traces have none: no pattern reads them. */
 static void keep_tape(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
@@ -465,7 +465,9 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
         return;
     }
     struct tc_slice body = body_of(j);
-    status = tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
+    status = j->signal == TC_OTLP_TRACES
+                 ? tc_otlp_verify(p->reader, j->signal, j->form, body, &j->tape.counts, &err)
+                 : tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
     if (status == TC_E_LIMIT) { /* of this reader, which is the loop's */
         work_later(j, TC_ENCODING_NONE);
         return;
