@@ -73,7 +73,7 @@ static tc_status take_span(void *context, const struct tc_request_span *s)
 {
     struct spans *spans = context;
     const struct tc_slice texts[] = {s->error,   s->request_id, s->trace_id, s->run_id,
-                                     s->pod_uid, s->pod_name,   s->node_name};
+                                     s->pod_uid, s->pod_name,   s->job_uid,  s->node_name};
     TC_ASSERT(s->tool != NULL && s->status != NULL);
     TC_ASSERT(s->offset <= spans->body.len && s->length <= spans->body.len - s->offset);
     TC_ASSERT(s->trace_id.len == 0 || s->trace_id.len == 32);

@@ -21,7 +21,8 @@
 
 /* Strings are of the input, of the arena until the next span, or literals; empty: not said. */
 struct tc_request_span {
-    /* Who saw it: "vllm", "sglang" or "tgi" (servers), "gen_ai_server" or "gen_ai_client". */
+    /* Who saw it: "otlp:vllm", "otlp:sglang", "otlp:tgi" or "otlp:gen_ai_server", all of them
+     * servers, or "otlp:gen_ai_client". */
     const char *tool;
     const char *status;    /* "ok", "error" or "cancelled" */
     struct tc_slice error; /* in the tool's words */
@@ -37,6 +38,7 @@ struct tc_request_span {
     int64_t input_tokens;     /* -1: not said */
     int64_t output_tokens;    /* -1: not said */
     struct tc_slice run_id;   /* as an attribute names it */
+    struct tc_slice job_uid;
     struct tc_slice pod_uid;
     struct tc_slice pod_name;
     struct tc_slice node_name;

@@ -25,7 +25,7 @@
 #define KIND_SERVER 2
 #define STATUS_ERROR 2
 
-static const char TOOL_TGI[] = "tgi";
+static const char TOOL_TGI[] = "otlp:tgi";
 
 enum span_attr {
 #define ATTRIBUTE(id, column, meaning) ATTR_##id,
@@ -216,10 +216,10 @@ static const char *tool_of(struct reading *r)
     const struct span *s = &r->span;
     if (tc_slice_eq(s->name, TC_LIT("llm_request")) &&
         (has(s, ATTR_REQUEST_ID) || has_measure(s))) {
-        return "vllm";
+        return "otlp:vllm";
     }
     if (has(s, ATTR_RID) && has_measure(s)) {
-        return "sglang";
+        return "otlp:sglang";
     }
     if (has(s, ATTR_TGI_TOTAL) && has(s, ATTR_TGI_QUEUE) && has(s, ATTR_TGI_INFERENCE)) {
         return TOOL_TGI;
@@ -233,7 +233,7 @@ static const char *tool_of(struct reading *r)
     if (!generates && !measures) {
         return NULL;
     }
-    return is_server ? "gen_ai_server" : "gen_ai_client";
+    return is_server ? "otlp:gen_ai_server" : "otlp:gen_ai_client";
 }
 
 /* ---- what they say ---- */
@@ -355,6 +355,7 @@ static void read_place(struct reading *r, struct tc_request_span *out)
     struct tc_scope scope = TC_SCOPE_NONE;
     tc__otlp_scope(r->o, record, &scope);
     out->run_id = tc__otlp_text(r->o, tc__otlp_get(record, TC__OTLP_RUN));
+    out->job_uid = scope.job;
     out->pod_uid = scope.pod_uid;
     out->pod_name = scope.pod;
     /* In a pod, the name of the host is the pod's. */

@@ -73,6 +73,7 @@ static tc_status take(void *context, const struct tc_request_span *span)
     got[n].pod_uid = keep(n, 4, span->pod_uid);
     got[n].pod_name = keep(n, 5, span->pod_name);
     got[n].node_name = keep(n, 6, span->node_name);
+    got[n].job_uid = keep(n, 7, span->job_uid);
     return TC_OK;
 }
 
@@ -123,7 +124,7 @@ static void read_spans(const char *json)
         assert_memory_equal(&got[i].started_ns, &first[i].started_ns,
                             offsetof(struct tc_request_span, run_id) -
                                 offsetof(struct tc_request_span, started_ns));
-        for (size_t k = 0; k < 7; k++) {
+        for (size_t k = 0; k < 8; k++) {
             assert_string_equal(texts[i][k], strings[i][k]);
         }
         assert_int_equal(json[got[i].offset], '{');
@@ -186,7 +187,7 @@ static void a_span_of_vllm_fills_all(void **state)
 {
     (void)state;
     one_request(TRACES(RESOURCE, SPAN("llm_request", SERVER ATTRS(VLLM))));
-    assert_string_equal(got[0].tool, "vllm");
+    assert_string_equal(got[0].tool, "otlp:vllm");
     assert_string_equal(got[0].status, "ok");
     assert_text(got[0].error, "");
     assert_text(got[0].request_id, "cmpl-1");
@@ -214,7 +215,7 @@ static void names_of_older_versions_are_read(void **state)
         "", SPAN("llm_request", ATTRS(KV("gen_ai.request.id", STR("cmpl-2")) "," KV(
                                     "llm.usage.prompt_tokens",
                                     INT("7")) "," KV("llm.usage.completion_tokens", INT("9"))))));
-    assert_string_equal(got[0].tool, "vllm");
+    assert_string_equal(got[0].tool, "otlp:vllm");
     assert_int_equal(got[0].input_tokens, 7);
     assert_int_equal(got[0].output_tokens, 9);
     assert_ms(got[0].e2e_ms, 2000);
@@ -240,7 +241,7 @@ static void a_span_of_sglang(void **state)
                                                      DBL("1.5")) "," KV("gen_ai.response."
                                                                         "finish_reasons",
                                                                         STR("[\\\"abort\\\"]"))))));
-    assert_string_equal(got[0].tool, "sglang");
+    assert_string_equal(got[0].tool, "otlp:sglang");
     assert_text(got[0].request_id, "5a3b0c1d2e");
     assert_string_equal(got[0].status, "cancelled");
     assert_text(got[0].error, "[\"abort\"]");
@@ -264,7 +265,7 @@ static void a_span_of_tgi(void **state)
                                                               STR("12ms")) "," KV("generated_"
                                                                                   "tokens",
                                                                                   STR("100"))))));
-    assert_string_equal(got[0].tool, "tgi");
+    assert_string_equal(got[0].tool, "otlp:tgi");
     assert_ms(got[0].e2e_ms, 1250);
     assert_ms(got[0].queue_ms, 20.5);
     assert_ms(got[0].tpot_ms, (double)NAN); /* theirs counts the first token too */
@@ -308,23 +309,23 @@ static void the_conventions_name_operations_and_sides(void **state)
                                                                                        LIST(STR(
                                                                                            "sto"
                                                                                            "p")))))));
-    assert_string_equal(got[0].tool, "gen_ai_client");
+    assert_string_equal(got[0].tool, "otlp:gen_ai_client");
     assert_string_equal(got[0].status, "ok");
     assert_text(got[0].request_id, "chatcmpl-9");
     assert_int_equal(got[0].input_tokens, 3); /* the newer name counts */
     assert_ms(got[0].ttft_ms, 400);
     assert_ms(got[0].tpot_ms, 400);
     one_request(TRACES("", SPAN("x", SERVER ATTRS(OPERATION("text_completion")))));
-    assert_string_equal(got[0].tool, "gen_ai_server");
+    assert_string_equal(got[0].tool, "otlp:gen_ai_server");
     one_request(TRACES("", SPAN("x", ATTRS(OPERATION("generate_content")))));
-    assert_string_equal(got[0].tool, "gen_ai_client");
+    assert_string_equal(got[0].tool, "otlp:gen_ai_client");
     one_request(TRACES("", SPAN("x", CLIENT ATTRS(KV("llm.request.type", STR("completion"))))));
     /* An engine that measures and names no operation. */
     one_request(TRACES(
         "", SPAN("x", SERVER ATTRS(KV("gen_ai.server.time_to_first_token", DBL("1")) "," KV(
                           "gen_ai.server.time_per_output_token",
                           DBL("0.02")) "," KV("gen_ai.server.request.duration", DBL("1.5"))))));
-    assert_string_equal(got[0].tool, "gen_ai_server");
+    assert_string_equal(got[0].tool, "otlp:gen_ai_server");
     assert_ms(got[0].tpot_ms, 20);
     assert_ms(got[0].e2e_ms, 1500);
     no_request(TRACES("", SPAN("x", CLIENT ATTRS(KV("gen_ai.latency.e2e", DBL("1"))))));
@@ -342,7 +343,7 @@ static void enums_may_be_names(void **state)
                                             "\"STATUS_CODE_ERROR\"}," ATTRS(OPERATION("chat"))));
     assert_int_equal(read_body(TC_OTLP_JSON, tc_slice_cstr(json), ARENA_BYTES), TC_OK);
     assert_int_equal(got_count, 1);
-    assert_string_equal(got[0].tool, "gen_ai_server");
+    assert_string_equal(got[0].tool, "otlp:gen_ai_server");
     assert_string_equal(got[0].status, "error");
 }
 
@@ -396,6 +397,8 @@ static void a_span_names_its_run_before_its_resource_does(void **state)
     assert_text(got[0].node_name, "");
     one_request(TRACES(KV("host.name", STR("gpu-9")), SPAN("llm_request", ATTRS(VLLM))));
     assert_text(got[0].node_name, "gpu-9");
+    one_request(TRACES(KV("k8s.job.name", STR("bench-7")), SPAN("llm_request", ATTRS(VLLM))));
+    assert_text(got[0].job_uid, "bench-7");
 }
 
 static void each_resource_has_its_own(void **state)
