@@ -34,12 +34,14 @@ function fill(name) {
   for (const [id, days] of [['old', 200], ['published', 400], ['young', 10]]) {
     rows.push(['benchmark_run_fact', { run_id: id, name: id, added_at: ago(days) }],
       ['serving_outcome_fact', { run_id: id, ttft_p50_ms: 12.5 }],
+      ['serving_request_fact', { run_id: id, request_id: `r-${id}`, started_at: ago(days), e2e_ms: 250.125 }],
       ['training_outcome_fact', { run_id: id, steps: 7 }],
       ['telemetry_slice_fact', { run_id: id, window_start: ago(days), window_end: ago(days), metric: 'm', count: 1 }],
       ['artifact_lineage_dim', { run_id: id, lineage_key: `k-${id}`, signing_state: 'unsigned', raw_uris: '[]' }]);
   }
   for (const days of [1, 29, 31, 300]) {
-    rows.push(['telemetry_slice_fact', { window_start: ago(days), window_end: ago(days), metric: 'free', count: 1 }]);
+    rows.push(['telemetry_slice_fact', { window_start: ago(days), window_end: ago(days), metric: 'free', count: 1 }],
+      ['serving_request_fact', { trace_id: `t${days}`, started_at: ago(days) }]);
   }
   for (const days of [1, 179, 181]) {
     rows.push(['verdict_fact', { verdict_digest: `v${days}`, incident_id: 'i', told_at: ago(days) }]);
@@ -54,11 +56,12 @@ const ids = (data, table) => sql(data, `SELECT DISTINCT run_id FROM ${table} WHE
   .map((row) => row.run_id);
 
 function checkDone(data) {
-  for (const table of ['benchmark_run_fact', 'serving_outcome_fact', 'training_outcome_fact', 'telemetry_slice_fact']) {
+  for (const table of ['benchmark_run_fact', 'serving_outcome_fact', 'serving_request_fact', 'training_outcome_fact', 'telemetry_slice_fact']) {
     assert.deepEqual(ids(data, table), ['published', 'young'], table);
   }
   assert.deepEqual(ids(data, 'artifact_lineage_dim'), ['old', 'published', 'young'], 'the way to its files stays');
   assert.equal(count(data, 'telemetry_slice_fact', 'run_id IS NULL'), 2);
+  assert.equal(count(data, 'serving_request_fact', 'run_id IS NULL'), 2);
   assert.deepEqual(sql(data, 'SELECT verdict_digest AS v FROM verdict_fact ORDER BY v').map((r) => r.v), ['v1', 'v179', 'vp']);
   assert.equal(count(data, 'published_number'), 1);
 }
@@ -76,6 +79,7 @@ function checkSnapshot(data, name) {
   const rows = Object.fromEntries(manifest.tables.map((t) => [t.table, t.rows]));
   assert.equal(rows.benchmark_run_fact, 3);
   assert.ok(rows.telemetry_slice_fact >= 1);
+  assert.ok(rows.serving_request_fact >= 1);
   assert.ok(rows.verdict_fact >= 1);
 }
 
@@ -84,12 +88,12 @@ describe('retain', () => {
     const data = fill('dry');
     const text = retain(data, ['--dry-run']);
     assert.equal(text.status, 0, text.stderr);
-    assert.match(text.stdout, /forget 2 slices of no run/);
-    assert.match(text.stdout, /move 1 run \(1 serving row, 1 training row, 1 slice\) and 1 verdict to a snapshot\n {8}old  added/);
+    assert.match(text.stdout, /forget 2 slices and 2 requests of no run/);
+    assert.match(text.stdout, /move 1 run \(1 serving row, 1 request, 1 training row, 1 slice\) and 1 verdict to a snapshot\n {8}old  added/);
     assert.match(text.stdout, /1 old run stays: a published number stands on it/);
     const plan = JSON.parse(retain(data, ['--dry-run', '--json']).stdout);
     assert.deepEqual(plan.warm.runs, ['old']);
-    assert.equal(plan.hot.slices, 2);
+    assert.deepEqual([plan.hot.slices, plan.hot.requests, plan.warm.requests], [2, 2, 1]);
     assert.equal(plan.protected_runs, 1);
     assert.equal(count(data, 'benchmark_run_fact'), 3);
     assert.deepEqual(cold(data), []);

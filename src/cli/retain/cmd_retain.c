@@ -35,11 +35,13 @@ static struct tc_arg counted(uint64_t count, const char *noun)
 
 static void print_text(const struct tc_retain *r, struct tc_grow *g)
 {
-    tc_grow_format(g, "hot   before {}: forget {} of no run\n", tc_as_time(r->hot_before_us * 1000),
-                   counted(r->hot_slices, "slice"));
-    tc_grow_format(g, "warm  before {}: move {} ({}, {}, {}) and {} to a snapshot\n",
+    tc_grow_format(g, "hot   before {}: forget {} and {} of no run\n",
+                   tc_as_time(r->hot_before_us * 1000), counted(r->hot_slices, "slice"),
+                   counted(r->hot_requests, "request"));
+    tc_grow_format(g, "warm  before {}: move {} ({}, {}, {}, {}) and {} to a snapshot\n",
                    tc_as_time(r->warm_before_us * 1000), counted(r->runs.row_count, "run"),
                    counted(r->moved[TC_TABLE_SERVING], "serving row"),
+                   counted(r->moved[TC_TABLE_REQUEST], "request"),
                    counted(r->moved[TC_TABLE_TRAINING], "training row"),
                    counted(r->moved[TC_TABLE_SLICE], "slice"),
                    counted(r->verdicts.row_count, "verdict"));
@@ -80,12 +82,14 @@ static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *
     tc_json_put_object(&j, "hot");
     tc_json_put_time(&j, "before", r->hot_before_us * 1000);
     tc_json_put_u64(&j, "slices", r->hot_slices);
+    tc_json_put_u64(&j, "requests", r->hot_requests);
     tc_json_end_object(&j);
     tc_json_put_object(&j, "warm");
     tc_json_put_time(&j, "before", r->warm_before_us * 1000);
     tc_json_key(&j, "runs");
     add_list(&j, &r->runs, NULL);
     tc_json_put_u64(&j, "serving_rows", r->moved[TC_TABLE_SERVING]);
+    tc_json_put_u64(&j, "requests", r->moved[TC_TABLE_REQUEST]);
     tc_json_put_u64(&j, "training_rows", r->moved[TC_TABLE_TRAINING]);
     tc_json_put_u64(&j, "slices", r->moved[TC_TABLE_SLICE]);
     tc_json_put_u64(&j, "verdicts", r->verdicts.row_count);

@@ -78,6 +78,9 @@ static tc_status write_tables(struct tc_retain *r, const char *dir, struct tc_er
     struct tc_snapshot_table tables[] = {
         {.table = TC_TABLE_RUN, .before_us = INT64_MIN},
         {.table = TC_TABLE_SERVING, .before_us = INT64_MIN},
+        {.table = TC_TABLE_REQUEST,
+         .time_column = TC_REQUEST_STARTED,
+         .before_us = r->requests_before_us},
         {.table = TC_TABLE_TRAINING, .before_us = INT64_MIN},
         {.table = TC_TABLE_SLICE, .time_column = TC_SLICE_START, .before_us = r->slices_before_us},
         {.table = TC_TABLE_VERDICT, .time_column = TC_VERDICT_TOLD, .before_us = r->warm_before_us},
@@ -175,6 +178,7 @@ tc_status tc_retain_forget_runs(struct tc_warehouse *w, const struct tc_slice *r
                                 struct tc_error *err)
 {
     TC_TRY(forget(w, TC_TABLE_SERVING, TC_SERVING_RUN_ID, runs, count, err));
+    TC_TRY(forget(w, TC_TABLE_REQUEST, TC_REQUEST_RUN_ID, runs, count, err));
     TC_TRY(forget(w, TC_TABLE_TRAINING, TC_TRAINING_RUN_ID, runs, count, err));
     TC_TRY(forget(w, TC_TABLE_SLICE, TC_SLICE_RUN_ID, runs, count, err));
     return forget(w, TC_TABLE_RUN, TC_RUN_RUN_ID, runs, count, err);
@@ -188,13 +192,19 @@ tc_status tc_retain_forget_lineages(struct tc_warehouse *w, const struct tc_slic
 
 tc_status tc_retain_forget_hot(struct tc_warehouse *w, int64_t before_us, struct tc_error *err)
 {
-    struct tc_forget hot = {.table = TC_TABLE_SLICE,
-                            .time_column = TC_SLICE_END,
-                            .before_us = before_us,
-                            .null_column = TC_SLICE_RUN_ID,
-                            .want_null = true};
+    const struct tc_forget hot[] = {{.table = TC_TABLE_SLICE,
+                                     .time_column = TC_SLICE_END,
+                                     .before_us = before_us,
+                                     .null_column = TC_SLICE_RUN_ID,
+                                     .want_null = true},
+                                    {.table = TC_TABLE_REQUEST,
+                                     .time_column = TC_REQUEST_STARTED,
+                                     .before_us = before_us,
+                                     .null_column = TC_REQUEST_RUN_ID,
+                                     .want_null = true}};
     uint64_t gone = 0;
-    return tc_warehouse_forget(w, &hot, &gone, err);
+    TC_TRY(tc_warehouse_forget(w, &hot[0], &gone, err));
+    return tc_warehouse_forget(w, &hot[1], &gone, err);
 }
 
 /* ---- the ledger ---- */
@@ -215,7 +225,7 @@ static tc_status record(struct tc_retain *r, const char *what, const struct tc_s
     struct tc_grow g = {0};
     struct tc_json_out j = tc_json_object_grow(&g);
     tc_json_put_plain(&j, "event", TC_LIT(TC_RETAIN_EVENT));
-    if (r->hot_slices > 0) {
+    if (tc_retain_has_hot(r)) {
         tc_json_put_i64(&j, "hot_before_us", r->hot_before_us);
     }
     if (r->verdicts.row_count > 0) {
@@ -274,7 +284,7 @@ static tc_status forget_moved(struct tc_retain *r, struct tc_error *err)
 {
     TC_TRY(check_still(r, err));
     TC_TRY(forget_verdicts(r, err));
-    if (r->hot_slices > 0) {
+    if (tc_retain_has_hot(r)) {
         TC_TRY(tc_retain_forget_hot(r->w, r->hot_before_us, err));
     }
     return forget_set(r, &r->runs, NULL, "runs", tc_retain_forget_runs, err);
@@ -370,7 +380,7 @@ tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err)
     if (moves) {
         TC_TRY(take_snapshot(r, err));
     }
-    if (moves || r->hot_slices > 0) {
+    if (moves || tc_retain_has_hot(r)) {
         TC_TRY(in_transaction(r, forget_moved, err));
     }
     if (r->expired_lineages > 0) {

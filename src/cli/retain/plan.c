@@ -28,6 +28,8 @@ static tc_status plan_rows(struct tc_retain *r, struct tc_error *err)
     } tables[] = {
         {TC_TABLE_SERVING,
          "SELECT count(*) FROM serving_outcome_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
+        {TC_TABLE_REQUEST,
+         "SELECT count(*) FROM serving_request_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
         {TC_TABLE_TRAINING,
          "SELECT count(*) FROM training_outcome_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
         {TC_TABLE_SLICE,
@@ -41,20 +43,19 @@ static tc_status plan_rows(struct tc_retain *r, struct tc_error *err)
     return TC_OK;
 }
 
-/* Up to where the snapshot needs slices: past the last one that is moved. */
-static tc_status plan_slices(struct tc_retain *r, struct tc_error *err)
+/* Up to where the snapshot needs rows of a large table: past the last one that is moved. The query
+ * gives its time, how many there are, and of how many the time is known. */
+static tc_status plan_until(struct tc_retain *r, const char *sql, int64_t *out_us,
+                            struct tc_error *err)
 {
     struct tc_bind before = bind_time(r->warm_before_us);
     struct tc_run_set set;
-    r->slices_before_us = INT64_MIN;
-    TC_TRY(tc_run_query(r->w,
-                        "SELECT max(window_start), count(*), count(window_start) FROM "
-                        "telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")",
-                        &before, 1, &set, err));
+    *out_us = INT64_MIN;
+    TC_TRY(tc_run_query(r->w, sql, &before, 1, &set, err));
     bool timed = set.row_count == 1 && tc_run_known(&set, 0, 0) &&
                  tc_run_int(&set, 0, 1) == tc_run_int(&set, 0, 2);
     if (timed && tc_run_type(&set, 0) == TC_COLUMN_TIME) {
-        r->slices_before_us = tc_run_int(&set, 0, 0) + 1;
+        *out_us = tc_run_int(&set, 0, 0) + 1;
     }
     tc_run_set_fini(&set);
     return TC_OK;
@@ -80,6 +81,9 @@ tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
     TC_TRY(count(
         r, "SELECT count(*) FROM telemetry_slice_fact WHERE run_id IS NULL AND window_end < ?",
         r->hot_before_us, &r->hot_slices, err));
+    TC_TRY(count(
+        r, "SELECT count(*) FROM serving_request_fact WHERE run_id IS NULL AND started_at < ?",
+        r->hot_before_us, &r->hot_requests, err));
     TC_TRY(tc_run_query(r->w,
                         "SELECT run_id, added_at FROM benchmark_run_fact WHERE run_id IN "
                         "(" TC_RETAIN_MOVABLE ") ORDER BY added_at, run_id",
@@ -100,9 +104,21 @@ tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
                        TC_RUN_ROWS_MAX);
     }
     TC_TRY(plan_rows(r, err));
-    TC_TRY(plan_slices(r, err));
+    TC_TRY(plan_until(r,
+                      "SELECT max(window_start), count(*), count(window_start) FROM "
+                      "telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")",
+                      &r->slices_before_us, err));
+    TC_TRY(plan_until(r,
+                      "SELECT max(started_at), count(*), count(started_at) FROM "
+                      "serving_request_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")",
+                      &r->requests_before_us, err));
     plan_newest(r);
     return tc_retain_plan_cold(r, err);
+}
+
+bool tc_retain_has_hot(const struct tc_retain *r)
+{
+    return r->hot_slices > 0 || r->hot_requests > 0;
 }
 
 bool tc_retain_is_empty(const struct tc_retain *r)
@@ -111,7 +127,7 @@ bool tc_retain_is_empty(const struct tc_retain *r)
     for (size_t i = 0; i < r->snapshot_count; i++) {
         expired += r->snapshots[i].expired;
     }
-    return r->hot_slices == 0 && r->runs.row_count == 0 && r->verdicts.row_count == 0 &&
+    return !tc_retain_has_hot(r) && r->runs.row_count == 0 && r->verdicts.row_count == 0 &&
            expired == 0 && r->expired_lineages == 0 && r->remove_count == 0;
 }
 

@@ -39,12 +39,14 @@ struct tc_retain {
     int64_t cold_before_us;
     /* The plan. */
     uint64_t hot_slices;
+    uint64_t hot_requests;
     struct tc_run_set runs;     /* to be moved: run_id, added_at */
     struct tc_run_set verdicts; /* to be moved: verdict_digest */
     uint64_t moved[TC_TABLE_COUNT];
-    int64_t slices_before_us; /* of the snapshot; INT64_MIN: all slices */
-    int64_t newest_us;        /* of what is moved */
-    uint64_t protected_runs;  /* old enough, but a published number stands on them */
+    int64_t slices_before_us;   /* of the snapshot; INT64_MIN: all slices */
+    int64_t requests_before_us; /* the same */
+    int64_t newest_us;          /* of what is moved */
+    uint64_t protected_runs;    /* old enough, but a published number stands on them */
     struct tc_retain_snapshot *snapshots;
     size_t snapshot_count;
     struct tc_retain_run *cold_runs; /* of all snapshots, by name */
@@ -62,6 +64,8 @@ struct tc_retain {
 TC_CHECKED tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err);
 /* The cold tier: snapshots, lineages, files. Part of the plan. */
 TC_CHECKED tc_status tc_retain_plan_cold(struct tc_retain *r, struct tc_error *err);
+/* Whether rows of no run are old. */
+bool tc_retain_has_hot(const struct tc_retain *r);
 bool tc_retain_is_empty(const struct tc_retain *r);
 TC_CHECKED tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err);
 void tc_retain_fini(struct tc_retain *r);
