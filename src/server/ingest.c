@@ -218,9 +218,13 @@ static bool is_sliced(const struct ingest_job *j)
     return j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
 }
 
-/* What is durable goes on to the slices, if they want it. */
+/* What is durable goes on to the slices, if they want it; of traces it is only told. */
 static void hand_over(struct ingest_job *j)
 {
+    if (j->signal == TC_OTLP_TRACES) {
+        tc_handoff_note_traces(j->in->parts.handoff, j->commit.batch.number);
+        return;
+    }
     struct tc_handed item = {.number = j->commit.batch.number,
                              .arrival_ns = j->commit.batch.arrival_ns,
                              .tape = j->tape,
@@ -294,7 +298,7 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     if (j->is_left) {
         tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, status == TC_OK, NULL);
     }
-    if (status == TC_OK && is_sliced(j)) {
+    if (status == TC_OK && j->signal != TC_OTLP_LOGS && j->in->parts.handoff != NULL) {
         hand_over(j);
     }
     give_job(j);

@@ -68,6 +68,7 @@ struct reading {
     const struct tc_requests_out *out;
     struct tc_requests_counts *counts;
     struct tc__otlp_resource resource;
+    struct tc__otlp_value of_resource[ATTR_COUNT];
     struct span span;
 };
 
@@ -89,16 +90,16 @@ static struct tc__otlp_value first_value(const struct tc_otlp_tape *tape, size_t
     return value_at(tape, at);
 }
 
-/* The pair at node `at`. */
-static void read_attribute(struct reading *r, size_t at)
+/* The pair at node `at`: what attrs.def and spans.def read of it. */
+static void read_attribute(struct reading *r, size_t at, struct tc__otlp_attrs *attrs,
+                           struct tc__otlp_value *of)
 {
     const struct tc__otlp_node *pair = &r->tape->nodes[at];
-    struct span *s = &r->span;
     struct tc_slice key = tc__otlp_node_text(r->tape, pair);
     if (pair->type != TC__OTLP_N_PAIR || pair->next <= at + 1) {
         return;
     }
-    tc__otlp_attrs_add_pair(r->o, r->tape, at, &s->record.attrs);
+    tc__otlp_attrs_add_pair(r->o, r->tape, at, attrs);
     for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         if (!tc_slice_eq(NAMES[i].name, key)) {
             continue;
@@ -106,9 +107,9 @@ static void read_attribute(struct reading *r, size_t at)
         struct tc__otlp_value value = first_value(r->tape, at + 1);
         bool says =
             value.kind != TC__OTLP_NOTHING && (value.kind != TC__OTLP_TEXT || value.text.len > 0);
-        if (says && NAMES[i].claim > s->of[NAMES[i].attr].claim) {
+        if (says && NAMES[i].claim > of[NAMES[i].attr].claim) {
             value.claim = NAMES[i].claim;
-            s->of[NAMES[i].attr] = value;
+            of[NAMES[i].attr] = value;
         }
         return;
     }
@@ -164,10 +165,17 @@ static void read_member(struct reading *r, size_t at)
         read_status(r, at);
         break;
     case TC__OTLP_K_ATTRIBUTE:
-        read_attribute(r, at);
+        read_attribute(r, at, &s->record.attrs, s->of);
         break;
     default: /* what else a record may have, none of it a span's */
         break;
+    }
+}
+
+static void forget(struct tc__otlp_value *of)
+{
+    for (size_t i = 0; i < ATTR_COUNT; i++) {
+        of[i] = tc__otlp_nothing;
     }
 }
 
@@ -182,9 +190,7 @@ static void read_members(struct reading *r, size_t at)
     s->ended_ns = TC_TIME_NONE;
     s->status_code = 0;
     s->status_message = TC_EMPTY;
-    for (size_t i = 0; i < ATTR_COUNT; i++) {
-        s->of[i] = tc__otlp_nothing;
-    }
+    forget(s->of);
     s->record.resource = &r->resource;
     s->record.attrs.came = 0;
     for (at++; at < end; at = r->tape->nodes[at].next) {
@@ -355,7 +361,9 @@ static void read_place(struct reading *r, struct tc_request_span *out)
     struct tc_scope scope = TC_SCOPE_NONE;
     tc__otlp_scope(r->o, record, &scope);
     out->run_id = tc__otlp_text(r->o, tc__otlp_get(record, TC__OTLP_RUN));
-    out->job_uid = scope.job;
+    const struct tc__otlp_value *job =
+        has(&r->span, ATTR_JOB_UID) ? &r->span.of[ATTR_JOB_UID] : &r->of_resource[ATTR_JOB_UID];
+    out->job_uid = tc_slice_or(tc__otlp_text(r->o, job), scope.job);
     out->pod_uid = scope.pod_uid;
     out->pod_name = scope.pod;
     /* In a pod, the name of the host is the pod's. */
@@ -391,14 +399,13 @@ static tc_status read_spans(struct reading *r, size_t at)
 {
     size_t end = r->tape->nodes[at].next;
     r->resource.attrs.came = 0;
+    forget(r->of_resource);
     for (size_t k = at + 1; k < end; k = r->tape->nodes[k].next) {
         if (r->tape->nodes[k].keep != TC__OTLP_K_RESOURCE) {
             continue;
         }
         for (size_t p = k + 1; p < r->tape->nodes[k].next; p = r->tape->nodes[p].next) {
-            if (r->tape->nodes[p].type == TC__OTLP_N_PAIR) {
-                tc__otlp_attrs_add_pair(r->o, r->tape, p, &r->resource.attrs);
-            }
+            read_attribute(r, p, &r->resource.attrs, r->of_resource);
         }
     }
     for (size_t k = at + 1; k < end; k = r->tape->nodes[k].next) {

@@ -399,6 +399,9 @@ static void a_span_names_its_run_before_its_resource_does(void **state)
     assert_text(got[0].node_name, "gpu-9");
     one_request(TRACES(KV("k8s.job.name", STR("bench-7")), SPAN("llm_request", ATTRS(VLLM))));
     assert_text(got[0].job_uid, "bench-7");
+    one_request(TRACES(KV("k8s.job.uid", STR("uid-9")) "," KV("k8s.job.name", STR("bench-7")),
+                       SPAN("llm_request", ATTRS(VLLM))));
+    assert_text(got[0].job_uid, "uid-9");
 }
 
 static void each_resource_has_its_own(void **state)
