@@ -279,6 +279,7 @@ void tc__result_check(struct tc_result *r)
         case TC_TABLE_SERVING:
             fill_counts(row);
             check_serving(&c);
+            tc__result_check_bounds(row);
             break;
         case TC_TABLE_TRAINING:
             check_training(&c);

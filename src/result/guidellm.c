@@ -9,6 +9,8 @@
 #include "codec/codec.h"
 #include "result/lines_priv.h"
 #include "result/map_serving.h"
+#include "result/requests.h"
+#include "result/stats_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -211,6 +213,78 @@ static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct
     }
 }
 
+/* ---- single requests ---- */
+
+/* One of a list of the report. Older versions have their times in the request, newer ones in
+ * "info". */
+static struct tc_request request_of(struct tc_json o, const char *where, size_t index)
+{
+    struct tc_request q = tc_request_at(where, index);
+    q.id = tc_map_string_at(o, "request_id|info/request_id");
+    q.started_ns = tc_request_moment(
+        tc_map_real_at(o, "request_start_time|start_time|info/timings/request_start"));
+    q.ended_ns =
+        tc_request_moment(tc_map_real_at(o, "request_end_time|end_time|info/timings/request_end"));
+    q.first_token_ns =
+        tc_request_moment(tc_map_real_at(o, "first_token_time|info/timings/first_token_iteration|"
+                                            "info/timings/first_iteration"));
+    q.ttft_ms = tc_map_real_at(o, "time_to_first_token_ms");
+    q.tpot_ms = tc_map_real_at(o, "inter_token_latency_ms");
+    q.e2e_ms = tc_map_real_at(o, "request_latency") * 1000;
+    q.input_tokens = tc_map_real_at(o, "prompt_tokens|input_metrics/text_tokens");
+    q.output_tokens = tc_map_real_at(o, "output_tokens|output_metrics/text_tokens");
+    q.error = tc_map_string_at(o, "error|info/error");
+    return q;
+}
+
+/* The samples that a report holds: all requests unless it was told to keep fewer. */
+static tc_status read_requests(struct tc_result_row *row, struct tc_json b, size_t index,
+                               struct tc_error *err)
+{
+    static const struct {
+        const char *list;
+        enum tc_request_status status;
+    } LISTS[] = {{"successful", TC_REQUEST_SUCCEEDED},
+                 {"errored", TC_REQUEST_FAILED},
+                 {"incomplete", TC_REQUEST_CANCELLED}};
+    struct tc__stats ttft = {0};
+    struct tc__stats e2e = {0};
+    for (size_t l = 0; row != NULL && l < TC_COUNT(LISTS); l++) {
+        char where[64];
+        char path[32];
+        struct tc_json list;
+        struct tc_json o;
+        (void)snprintf(path, sizeof path, "requests/%s", LISTS[l].list);
+        (void)snprintf(where, sizeof where, "/benchmarks/%zu/%s", index, path);
+        if (!tc_map_at(b, path, &list) || tc_json_type(list) != TC_JSON_ARRAY) {
+            continue;
+        }
+        struct tc_json_iter it = tc_json_iter_make(list);
+        for (size_t n = 0; tc_json_iter_next(&it, NULL, &o); n++) {
+            struct tc_request q = request_of(o, where, n);
+            q.status = LISTS[l].status;
+            tc_result_request(row->result, row->at, &q);
+            if (q.status == TC_REQUEST_SUCCEEDED && isfinite(q.ttft_ms)) {
+                tc__stats_add(&ttft, q.ttft_ms);
+            }
+            if (q.status == TC_REQUEST_SUCCEEDED && isfinite(q.e2e_ms)) {
+                tc__stats_add(&e2e, q.e2e_ms);
+            }
+        }
+    }
+    /* Of a sample, percentiles differ from those of all. */
+    bool all = tc_result_known(row, TC_SERVING_COMPLETED) &&
+               tc_result_get_int(row, TC_SERVING_COMPLETED) == (int64_t)e2e.count;
+    tc_status status = ttft.status != TC_OK ? ttft.status : e2e.status;
+    if (status == TC_OK && all) {
+        tc__result_bound(row, TC_SERVING_TTFT_MEAN, &ttft, 1);
+        tc__result_bound(row, TC_SERVING_E2E_MEAN, &e2e, 1);
+    }
+    tc__stats_fini(&ttft);
+    tc__stats_fini(&e2e);
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no room for the requests");
+}
+
 static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct tc_json b,
                                 size_t index, struct tc_serving_common *common,
                                 struct tc_error *err)
@@ -236,7 +310,7 @@ static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, model);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL,
                         tc_map_string_at(b, "config/backend/request_format"));
-    return TC_OK;
+    return read_requests(row, b, index, err);
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,

@@ -126,13 +126,20 @@ static void finish_rows(struct tc_result *r)
     }
 }
 
-static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, struct tc_error *err)
+static tc_status read_rows(struct tc_result_parsed *p, struct tc_result *r, struct tc_error *err)
 {
     tc_status status = r->reader->read_run != NULL ? tc_serving_read(&p->in, r, err)
                                                    : r->reader->read(&p->in, r, err);
     if (status == TC_OK) {
+        tc__result_end_requests(r);
         status = tc_result_status(r, err);
     }
+    return status;
+}
+
+static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, struct tc_error *err)
+{
+    tc_status status = read_rows(p, r, err);
     if (status == TC_OK && r->row_count == 0 && !r->reader->only_facts) {
         status = tc_fail(err, TC_E_MALFORMED, 0, "a file of %s without a result", r->reader->name);
     }
@@ -145,6 +152,33 @@ static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, stru
     TC_TRY(tc__result_join_slices(r, err));
     tc__result_check(r);
     return tc_result_status(r, err);
+}
+
+tc_status tc_result_read_requests(struct tc_slice name, struct tc_slice bytes,
+                                  const struct tc_reader *reader, tc_requests_fn take,
+                                  void *context, struct tc_error *err)
+{
+    struct tc_error own = {.status = TC_OK};
+    struct tc_result_parsed p;
+    const struct tc_reader *chosen = NULL;
+    TC_TRY(tc__result_parse(name, bytes, &p, err));
+    tc_status status = choose(&p, reader, &chosen, err);
+    struct tc_result *r = status == TC_OK ? tc__result_create(chosen) : NULL;
+    if (status == TC_OK && r == NULL) {
+        status = tc_fail(err, TC_E_NOMEM, 0, "no memory for a result");
+    } else if (status == TC_OK) {
+        r->take = take;
+        r->take_context = context;
+        r->take_err = &own;
+        status = read_rows(&p, r, err);
+    }
+    if (own.status != TC_OK) { /* the sink's words say more than ours */
+        *err = own;
+        status = own.status;
+    }
+    tc__result_parsed_fini(&p);
+    tc_result_destroy(r);
+    return status;
 }
 
 tc_status tc_result_read(struct tc_slice name, struct tc_slice bytes,

@@ -45,6 +45,7 @@ void tc_result_destroy(struct tc_result *r)
         free(r->blocks);
         r->blocks = next;
     }
+    tc_rows_destroy(r->requests);
     free(r->rows);
     free(r->notes);
     free(r->definitions);
@@ -67,7 +68,7 @@ tc_status tc_result_status(const struct tc_result *r, struct tc_error *err)
 
 /* ---- memory ---- */
 
-static void *take(struct tc_result *r, size_t bytes, size_t align)
+void *tc__result_take(struct tc_result *r, size_t bytes, size_t align)
 {
     struct tc_result_block *b = r->blocks;
     size_t at = b == NULL ? 0 : (b->used + align - 1) / align * align;
@@ -96,7 +97,7 @@ struct tc_slice tc_result_keep(struct tc_result *r, struct tc_slice text)
     if (text.len == 0) {
         return TC_EMPTY;
     }
-    char *copy = take(r, text.len, 1);
+    char *copy = tc__result_take(r, text.len, 1);
     if (copy == NULL) {
         return TC_EMPTY;
     }
@@ -120,7 +121,7 @@ static struct tc_slice keepf(struct tc_result *r, const char *format, va_list ar
 
 const char *tc_result_cstr(struct tc_result *r, struct tc_slice text)
 {
-    char *copy = take(r, text.len + 1, 1);
+    char *copy = tc__result_take(r, text.len + 1, 1);
     if (copy == NULL) {
         return "";
     }
@@ -154,8 +155,9 @@ static struct tc_result_row *new_row(struct tc_result *r, enum tc_table table)
         return NULL;
     }
     size_t bytes = rows->column_count * sizeof(struct tc_definition *);
-    struct tc_result_row *row = take(r, sizeof *row, alignof(struct tc_result_row));
-    const struct tc_definition **definitions = take(r, bytes, alignof(struct tc_definition *));
+    struct tc_result_row *row = tc__result_take(r, sizeof *row, alignof(struct tc_result_row));
+    const struct tc_definition **definitions =
+        tc__result_take(r, bytes, alignof(struct tc_definition *));
     if (row == NULL || definitions == NULL) {
         return NULL;
     }
@@ -308,7 +310,7 @@ const struct tc_definition *tc_result_define(struct tc_result *r, const char *fi
         fail(r, TC_E_LIMIT);
         return NULL;
     }
-    struct tc_definition *d = take(r, sizeof *d, alignof(struct tc_definition));
+    struct tc_definition *d = tc__result_take(r, sizeof *d, alignof(struct tc_definition));
     if (d == NULL) {
         return NULL;
     }

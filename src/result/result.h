@@ -62,6 +62,7 @@ struct tc_definition {
 };
 
 struct tc_result; /* grows while it is read */
+struct tc_result_bounds;
 
 /* A row that a reader writes. Its cells are row `at` of `rows`, all of the file's of that table. */
 struct tc_result_row {
@@ -71,6 +72,7 @@ struct tc_result_row {
     struct tc_rows *rows;
     size_t at;
     const struct tc_definition **definitions; /* by column; NULL: no measured value */
+    struct tc_result_bounds *bounds;          /* of SERVING (requests.h); NULL: none */
 };
 
 /* Which columns of a table say where a row comes from and when it was; 0, a key: there is none. */

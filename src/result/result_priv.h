@@ -5,6 +5,7 @@
 #ifndef TC_RESULT_RESULT_PRIV_H
 #define TC_RESULT_RESULT_PRIV_H
 
+#include "result/requests.h"
 #include "result/result.h"
 
 #define TC_RESULT_DEFINITION_SLOTS (2 * TC_RESULT_DEFINITIONS_MAX)
@@ -32,11 +33,26 @@ struct tc_result {
     uint64_t notes_left_out;
     const struct tc_definition **definitions; /* by hash of the field; from the first one on */
     size_t definition_count;
+    uint64_t request_count;
+    uint64_t odd_requests[TC_REQUEST_COLUMNS]; /* whose value cannot be */
+    tc_requests_fn take;                       /* NULL: requests are counted only */
+    void *take_context;
+    struct tc_error *take_err;
+    struct tc_rows *requests;                           /* on their way to it; NULL: none yet */
+    size_t requests_of;                                 /* the serving row of those */
     bool differs[TC_TABLE_COUNT][TC_TABLE_COLUMNS_MAX]; /* a second value of it was noted */
 };
 
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
+
+/* Memory that lives as long as the result; NULL without room. */
+void *tc__result_take(struct tc_result *r, size_t bytes, size_t align);
+
+/* requests.c: gives the last requests to the sink, and notes what was left out of all. */
+void tc__result_end_requests(struct tc_result *r);
+/* Notes the percentiles of a serving row that its requests do not give. */
+void tc__result_check_bounds(const struct tc_result_row *row);
 
 /* What form.c makes of a file's bytes. */
 struct tc_result_parsed {

@@ -77,6 +77,13 @@ double tc__stats_max(struct tc__stats *s)
     return s->values[s->count - 1];
 }
 
+double tc__stats_rank(struct tc__stats *s, size_t rank)
+{
+    sort(s);
+    TC_ASSERT(rank < s->count);
+    return s->values[rank];
+}
+
 double tc__stats_percentile(struct tc__stats *s, double p)
 {
     sort(s);

@@ -34,8 +34,15 @@ double tc__stats_min(struct tc__stats *s);
 double tc__stats_max(struct tc__stats *s);
 /* 0 <= p <= 1 */
 double tc__stats_percentile(struct tc__stats *s, double p);
+/* The rank-th smallest, from 0; rank < count. */
+double tc__stats_rank(struct tc__stats *s, size_t rank);
 /* Any of them but TC_STAT_STD and TC_STAT_COUNT. */
 double tc__stats_at(struct tc__stats *s, enum tc_stat stat);
+
+/* What the percentiles of a serving row must be within, from the values of its requests times the
+ * factor: requests.h. mean_column is TC_SERVING_TTFT_MEAN or another such. */
+void tc__result_bound(struct tc_result_row *row, size_t mean_column, struct tc__stats *s,
+                      double factor);
 
 /* Count, minimum, maximum, mean, p50, p95 and p99 into a row of TC_TABLE_SLICE. Nothing when there
  * are none. */

@@ -150,6 +150,7 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
         TC_TRY(need_result(i, err));
         TC_TRY(tc__facts_settle(i, err));
         TC_TRY(tc__import_check_points(i, err));
+        TC_TRY(tc__import_join_requests(i, err));
         TC_TRY(tc__import_identity(i, err));
     }
     TC_TRY(
@@ -215,6 +216,9 @@ static void fini(struct tc__import *i)
     free(i->definitions);
     free(i->warnings);
     free(i->facts);
+    for (size_t n = 0; n < i->source_count; n++) {
+        free(i->sources[n].bounds);
+    }
     free(i->sources);
     tc__import_pool_fini(&i->pool);
 }

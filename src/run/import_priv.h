@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/json/out.h"
 #include "contract/contract.h"
+#include "result/requests.h"
 #include "run/import.h"
 #include "warehouse/rows.h"
 
@@ -37,6 +38,11 @@ struct tc__source {
     const struct tc_reader *reader; /* that took it; NULL: no result */
     const char *form;               /* of telemetry: what it is */
     uint64_t rows;
+    uint64_t first_serving; /* its rows among those of serving_outcome_fact */
+    uint64_t servings;
+    uint64_t requests;               /* single ones that it tells of */
+    uint64_t requests_row;           /* the row of serving_outcome_fact they belong to, if one */
+    struct tc_result_bounds *bounds; /* of a file with one serving row, by its requests; or NULL */
     bool left_out; /* bad, known to no reader, or the same bytes as another one of its role */
 };
 
@@ -164,6 +170,9 @@ void tc__import_warnings_json(const struct tc__import *i, struct tc_json_out *j)
 /* All of a file; *out is the caller's to free. Regular files only. */
 TC_CHECKED tc_status tc__read_whole(const char *path, uint64_t size_max, char **out_bytes,
                                     size_t *out_len, struct tc_error *err);
+/* A file that was read before; one that has changed is an error. */
+TC_CHECKED tc_status tc__read_again(const struct tc__source *s, uint64_t size_max, char **out_bytes,
+                                    size_t *out_len, struct tc_error *err);
 TC_CHECKED tc_status tc__import_read(struct tc__import *i, struct tc_error *err);
 
 /* ---- import_rows.c: what readers found ---- */
@@ -176,6 +185,9 @@ TC_CHECKED tc_status tc__definition_keep(struct tc__import *i, const struct tc__
 /* Gives every row of a table the same text in one column. */
 TC_CHECKED tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
                                       struct tc_error *err);
+/* The same for one batch. */
+TC_CHECKED tc_status tc__rows_fill(struct tc_rows *rows, size_t column, struct tc_slice text,
+                                   struct tc_error *err);
 void tc__batches_fini(struct tc__batches *b);
 
 /* ---- import_facts.c: one answer from many files ---- */
@@ -210,6 +222,13 @@ TC_CHECKED tc_status tc__import_points_json(const struct tc__import *i, struct t
 TC_CHECKED tc_status tc__import_telemetry(struct tc__import *i, struct tc_error *err);
 TC_CHECKED tc_status tc__import_telemetry_write(struct tc__import *i, uint64_t *io_rows,
                                                 struct tc_error *err);
+
+/* ---- import_requests.c ---- */
+
+/* Finds the points of requests, and warns of percentiles that they do not give. */
+TC_CHECKED tc_status tc__import_join_requests(struct tc__import *i, struct tc_error *err);
+TC_CHECKED tc_status tc__import_write_requests(struct tc__import *i, uint64_t *io_rows,
+                                               struct tc_error *err);
 
 /* When a file was written; TC_TIME_NONE where that cannot be told. */
 int64_t tc__import_modified_ns(const char *path);

@@ -80,6 +80,25 @@ tc_status tc__read_whole(const char *path, uint64_t size_max, char **out_bytes, 
     return TC_OK;
 }
 
+tc_status tc__read_again(const struct tc__source *s, uint64_t size_max, char **out_bytes,
+                         size_t *out_len, struct tc_error *err)
+{
+    struct tc_digest digest;
+    TC_TRY(tc__read_whole(s->file->path, size_max, out_bytes, out_len, err));
+    tc_status status = tc_digest_sha256(tc_slice_make(*out_bytes, *out_len), &digest);
+    if (status != TC_OK) {
+        status = tc__import_nomem(err);
+    } else if (memcmp(&digest, &s->digest, sizeof digest) != 0) {
+        status =
+            tc_fail(err, TC_E_IO, 0, "changed while it was imported; add it when it is complete");
+    }
+    if (status != TC_OK) {
+        free(*out_bytes);
+        *out_bytes = NULL;
+    }
+    return status;
+}
+
 static tc_status hash_file(struct tc__import *i, struct tc__source *s, struct tc_error *err)
 {
     int fd = -1;

@@ -31,23 +31,30 @@ void tc__batches_fini(struct tc__batches *b)
     *b = (struct tc__batches){0};
 }
 
+tc_status tc__rows_fill(struct tc_rows *rows, size_t column, struct tc_slice text,
+                        struct tc_error *err)
+{
+    struct tc_rows_column *c = &rows->columns[column];
+    if (rows->count == 0 || text.len == 0) {
+        return TC_OK;
+    }
+    /* Once in the batch's text; every row's cell points there. */
+    tc_rows_seek(rows, rows->count - 1);
+    if (tc_rows_text(rows, column, text) != TC_OK) {
+        return tc__import_nomem(err);
+    }
+    for (size_t row = 0; row < rows->count; row++) {
+        c->cells[row] = c->cells[rows->count - 1];
+        c->valid[row / 64] |= UINT64_C(1) << (row % 64);
+    }
+    return TC_OK;
+}
+
 tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
                            struct tc_error *err)
 {
-    for (size_t n = 0; text.len > 0 && n < b->count; n++) {
-        struct tc_rows *rows = b->items[n];
-        struct tc_rows_column *c = &rows->columns[column];
-        if (rows->count == 0) {
-            continue;
-        }
-        /* Once in the batch's text; every row's cell points there. */
-        if (tc_rows_text(rows, column, text) != TC_OK) {
-            return tc__import_nomem(err);
-        }
-        for (size_t row = 0; row < rows->count; row++) {
-            c->cells[row] = c->cells[rows->count - 1];
-            c->valid[row / 64] |= UINT64_C(1) << (row % 64);
-        }
+    for (size_t n = 0; n < b->count; n++) {
+        TC_TRY(tc__rows_fill(b->items[n], column, text, err));
     }
     return TC_OK;
 }
@@ -265,6 +272,24 @@ static tc_status take_facts(struct tc__import *i, size_t source, const struct tc
     return TC_OK;
 }
 
+/* Of the one serving row of a file. */
+static tc_status keep_bounds(struct tc__source *s, const struct tc_result *result,
+                             struct tc_error *err)
+{
+    size_t count = tc_result_rows(result);
+    for (size_t n = 0; n < count && s->bounds == NULL; n++) {
+        const struct tc_result_bounds *bounds = tc_result_row_at(result, n)->bounds;
+        if (bounds != NULL) {
+            s->bounds = malloc(sizeof *s->bounds);
+            if (s->bounds == NULL) {
+                return tc__import_nomem(err);
+            }
+            *s->bounds = *bounds;
+        }
+    }
+    return TC_OK;
+}
+
 tc_status tc__import_take(struct tc__import *i, size_t source, const struct tc_result *result,
                           struct tc_error *err)
 {
@@ -278,5 +303,10 @@ tc_status tc__import_take(struct tc__import *i, size_t source, const struct tc_r
     }
     TC_TRY(take_notes(i, source, result, err));
     TC_TRY(take_facts(i, source, result, err));
-    return take_rows(i, source, result, err);
+    s->first_serving = i->batches[TC_TABLE_SERVING].rows;
+    TC_TRY(take_rows(i, source, result, err));
+    s->servings = i->batches[TC_TABLE_SERVING].rows - s->first_serving;
+    s->requests = tc_result_requests(result);
+    s->rows += s->requests;
+    return s->servings == 1 ? keep_bounds(s, result, err) : TC_OK;
 }

@@ -268,6 +268,7 @@ static tc_status write_outcomes(struct tc__import *i, uint64_t *rows, struct tc_
         }
         rows[tables[t]] += b->rows;
     }
+    TC_TRY(tc__import_write_requests(i, &rows[TC_TABLE_REQUEST], err));
     return tc__import_telemetry_write(i, &rows[TC_TABLE_SLICE], err);
 }
 

@@ -99,21 +99,10 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
 
 static tc_status read_file(struct reading *r, struct tc_telemetry_counts *counts)
 {
-    const struct tc__source *s = &r->i->sources[r->source];
-    struct tc_digest digest;
     char *bytes = NULL;
     size_t len = 0;
-    TC_TRY(tc__read_whole(s->file->path, TC_TELEMETRY_BYTES_MAX, &bytes, &len, r->err));
-    struct tc_slice all = tc_slice_make(bytes, len);
-    tc_status status = tc_digest_sha256(all, &digest);
-    if (status != TC_OK) {
-        status = tc__import_nomem(r->err);
-    } else if (memcmp(&digest, &s->digest, sizeof digest) != 0) {
-        status = tc_fail(r->err, TC_E_IO, 0,
-                         "changed while it was imported; add it when it is complete");
-    } else {
-        status = read_bytes(r, all, counts);
-    }
+    TC_TRY(tc__read_again(&r->i->sources[r->source], TC_TELEMETRY_BYTES_MAX, &bytes, &len, r->err));
+    tc_status status = read_bytes(r, tc_slice_make(bytes, len), counts);
     free(bytes);
     return status;
 }

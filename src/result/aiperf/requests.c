@@ -5,6 +5,7 @@
  * percentiles by linear interpolation between the two nearest values (numpy's default, which AIPerf
  * uses for its summary), the standard deviation over the population.
  */
+#include "result/requests.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "result/map_metrics.h"
@@ -121,13 +122,72 @@ static void take_times(struct requests *q, struct tc_json o)
     }
 }
 
-static void take_request(struct requests *q, struct tc_json o)
+/* A metric of one request in ms; NaN when it is not there, or in a unit that is none of time. */
+static double latency_ms(struct tc_json o, const char *metric, const char *value)
+{
+    struct tc_json m;
+    double number = 0;
+    double factor = 1;
+    const char *unit = "ms";
+    if (!tc_map_at(o, metric, &m) || !tc_map_number_at(m, value, &number)) {
+        return TC_UNKNOWN;
+    }
+    struct tc_slice spelling = tc_map_string_at(m, "unit");
+    bool known = spelling.len == 0 || tc_map_unit(spelling, &unit, &factor);
+    return known && strcmp(unit, "ms") == 0 ? number * factor : TC_UNKNOWN;
+}
+
+/* A request of AIPerf that was cancelled is an error with HTTP's 499. */
+static void tell_error(struct tc_request *out, struct tc_json o)
+{
+    struct tc_json v;
+    bool was = false;
+    bool cancelled =
+        (tc_map_at(o, "metadata/was_cancelled", &v) && tc_json_bool(v, &was) && was) ||
+        tc_slice_eq(tc_map_string_at(o, "error/type"), TC_LIT("RequestCancellationError"));
+    if (tc_map_at(o, "error", &v) || cancelled) {
+        out->status = cancelled ? TC_REQUEST_CANCELLED : TC_REQUEST_FAILED;
+        out->error = tc_map_string_at(o, "error/message|error/type|error");
+    }
+}
+
+static int64_t moment_at(struct tc_json o, const char *paths)
+{
+    int64_t ns = 0;
+    return first_time(o, paths, &ns) ? ns : TC_TIME_NONE;
+}
+
+static void tell_request(struct tc_result *r, struct tc_json o, const char *where)
+{
+    struct tc_request out = tc_request_at(where, SIZE_MAX);
+    out.id = tc_map_string_at(o, "metadata/x_request_id|metadata/request_id");
+    out.started_ns = moment_at(o, "metadata/request_start_ns|metadata/timestamp_ns");
+    out.ended_ns = moment_at(o, "metadata/request_end_ns");
+    out.ttft_ms = latency_ms(o, "metrics/time_to_first_token|metrics/ttft", "value");
+    out.tpot_ms = latency_ms(o, "metrics/inter_token_latency", "value");
+    out.e2e_ms = latency_ms(o, "metrics/request_latency", "value");
+    out.input_tokens = tc_map_real_at(o, "metrics/input_sequence_length/value");
+    out.output_tokens = tc_map_real_at(o, "metrics/output_sequence_length/value");
+    if (out.started_ns != TC_TIME_NONE && out.ttft_ms >= 0 && out.ttft_ms < TC_REQUEST_MS_MAX) {
+        out.first_token_ns = out.started_ns + (int64_t)(out.ttft_ms * 1e6);
+    }
+    if (out.started_ns != TC_TIME_NONE && out.ended_ns == TC_TIME_NONE && out.e2e_ms >= 0 &&
+        out.e2e_ms < TC_REQUEST_MS_MAX) {
+        out.ended_ns = out.started_ns + (int64_t)(out.e2e_ms * 1e6);
+    }
+    tell_error(&out, o);
+    tc_result_request(r, 0, &out);
+}
+
+static void take_request(struct requests *q, struct tc_result *r, struct tc_json o,
+                         const char *where)
 {
     struct tc_slice phase = tc_map_string_at(o, "metadata/benchmark_phase|metadata/credit_phase");
     struct tc_json v;
     if (tc_slice_eq(phase, TC_LIT("warmup"))) {
         return;
     }
+    tell_request(r, o, where);
     if (tc_map_at(o, "error", &v)) {
         q->errors++;
     } else if (tc_map_at(o, "metrics", &v)) {
@@ -173,6 +233,9 @@ static void tell_columns(struct tc_result_row *row, struct series *s)
         return;
     }
     const char *unit = s->unit[0] == '\0' ? "ms" : s->unit;
+    if (strcmp(unit, "ms") == 0) {
+        tc__result_bound(row, dist->column, &s->stats, 1);
+    }
     const char *measures = tc_map_measures(dist->column);
     double mean = tc__stats_mean(&s->stats);
     for (size_t i = TC_STAT_MEAN; i <= TC_STAT_P99; i++) {
@@ -241,13 +304,14 @@ static void tell_counts(struct tc_result *r, struct tc_result_row *row, const st
 
 /* ---- the file ---- */
 
-static tc_status collect(const struct tc_result_input *in, struct requests *q, struct tc_error *err)
+static tc_status collect(const struct tc_result_input *in, struct requests *q, struct tc_result *r,
+                         struct tc_error *err)
 {
     struct tc_result_documents docs = {0};
     struct tc_json o;
     tc_status status = TC_OK;
     while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
-        take_request(q, o);
+        take_request(q, r, o, docs.where);
     }
     if (status != TC_E_NOTFOUND) {
         return status;
@@ -314,7 +378,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     }
     q->first_ns = TC_TIME_NONE;
     q->last_ns = TC_TIME_NONE;
-    tc_status status = collect(in, q, err);
+    tc_status status = collect(in, q, r, err);
     if (status == TC_OK) {
         tell(r, q);
     }

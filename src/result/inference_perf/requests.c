@@ -5,6 +5,7 @@
  * formulas that inference-perf uses for its summaries. Older files have tokens and token times in
  * "info" itself, newer ones in "request_metrics" and "response_metrics" of it.
  */
+#include "result/requests.h"
 #include "codec/codec.h"
 #include "result/map_serving.h"
 #include "result/stats_priv.h"
@@ -60,7 +61,7 @@ static bool tokens_at(struct tc_json o, const char *paths, double *out)
 }
 
 static tc_status read_tokens(struct requests *q, struct tc_json o, const char *where, double start,
-                             double output)
+                             double output, struct tc_request *io_request)
 {
     struct tc_json times;
     struct tc_json v;
@@ -91,9 +92,12 @@ static tc_status read_tokens(struct requests *q, struct tc_json o, const char *w
     }
     /* As inference-perf has it: one token alone says nothing of a stream. */
     if (count > 1) {
-        tc__stats_add(&q->groups[TTFT], (first - start) * MS_PER_S);
+        io_request->ttft_ms = (first - start) * MS_PER_S;
+        io_request->first_token_ns = tc_request_moment(first);
+        tc__stats_add(&q->groups[TTFT], io_request->ttft_ms);
         if (output > 1) {
-            tc__stats_add(&q->groups[TPOT], (last - first) * MS_PER_S / (output - 1));
+            io_request->tpot_ms = (last - first) * MS_PER_S / (output - 1);
+            tc__stats_add(&q->groups[TPOT], io_request->tpot_ms);
         }
     }
     return TC_OK;
@@ -120,20 +124,34 @@ static tc_status read_request(struct requests *q, struct tc_json o, const char *
     bool is_first = q->completed + q->failed == 0;
     q->first = is_first || start < q->first ? start : q->first;
     q->last = is_first || end > q->last ? end : q->last;
+    struct tc_request request = tc_request_at(where, SIZE_MAX);
+    request.id = tc_map_string_at(o, "request_id|info/request_id");
+    request.started_ns = tc_request_moment(start);
+    request.ended_ns = tc_request_moment(end);
     if (tc_map_at(o, "error", &error)) {
+        request.status = TC_REQUEST_FAILED;
+        request.error = tc_map_string_at(o, "error/error_msg|error/error_type|error");
+        tc_result_request(q->r, 0, &request);
         q->failed++;
         return TC_OK;
     }
     q->completed++;
-    q->has_input |= tokens_at(o, INPUT, &input);
-    q->has_output |= tokens_at(o, OUTPUT, &output);
+    bool has_input = tokens_at(o, INPUT, &input);
+    bool has_output = tokens_at(o, OUTPUT, &output);
+    q->has_input |= has_input;
+    q->has_output |= has_output;
+    request.e2e_ms = (end - start) * MS_PER_S;
+    request.input_tokens = has_input ? input : TC_UNKNOWN;
+    request.output_tokens = has_output ? output : TC_UNKNOWN;
     q->input_tokens += input;
     q->output_tokens += output;
     tc__stats_add(&q->groups[E2E], (end - start) * MS_PER_S);
     if (output > 0) {
         tc__stats_add(&q->groups[NTPOT], (end - start) * MS_PER_S / output);
     }
-    return read_tokens(q, o, where, start, output);
+    TC_TRY(read_tokens(q, o, where, start, output, &request));
+    tc_result_request(q->r, 0, &request);
+    return TC_OK;
 }
 
 /* ---- rows ---- */
@@ -145,6 +163,7 @@ static void put_group(struct requests *q, struct tc_result_row *row, enum group 
     if (s->count == 0) {
         return;
     }
+    tc__result_bound(row, GROUP_OF[g].column, s, 1);
     for (size_t i = TC_STAT_MEAN; GROUP_OF[g].column != TC_MAP_NO_COLUMN && i <= TC_STAT_P99; i++) {
         (void)snprintf(field, sizeof field, "requests.%s.%s", GROUP_OF[g].field, tc_stat_names[i]);
         tc_result_real(
