@@ -20,17 +20,22 @@ bool tc_request_is_of_other_run(const struct tc_request_span *span,
            !tc_slice_eq(source->run_id, span->run_id);
 }
 
+/* The beginning, not within a character of several bytes. */
+static struct tc_slice cut(struct tc_slice s)
+{
+    struct tc_slice head = tc_slice_head(s, ERROR_MAX);
+    while (head.len > 0 && head.len < s.len && ((unsigned char)s.ptr[head.len] & 0xc0) == 0x80) {
+        head.len--;
+    }
+    return head;
+}
+
 /* On one line, and not long. `room` has ESCAPED_MAX bytes. */
 static struct tc_slice error_text(struct tc_slice words, char *room)
 {
     struct tc_buf b = tc_buf_make(room, ESCAPED_MAX);
-    tc_buf_printable(&b, tc_slice_head(words, ERROR_MAX));
-    struct tc_slice text = tc_slice_head(tc_buf_slice(&b), ERROR_MAX);
-    /* Not within a character of several bytes. */
-    while (text.len > 0 && text.len < b.len && ((unsigned char)room[text.len] & 0xc0) == 0x80) {
-        text.len--;
-    }
-    return text;
+    tc_buf_printable(&b, cut(words));
+    return cut(tc_buf_slice(&b));
 }
 
 static void put_time(struct tc_rows *rows, size_t column, int64_t ns)
