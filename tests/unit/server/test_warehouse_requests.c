@@ -10,12 +10,14 @@
 #include "support/warehouse_room.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -277,6 +279,54 @@ static void what_cannot_be_written_is_read_again(void **state)
     close_place(&p);
 }
 
+/* The disk takes no more when the rows are there and become durable. */
+static void a_commit_that_fails_loses_nothing(void **state)
+{
+    struct wh_room *room = *state;
+    struct place p;
+    struct rlimit before;
+    bool more = false;
+    open_place(&p, room);
+    for (unsigned i = 0; i < 3; i++) {
+        put_traces(&p, i, TC_BATCH_TRACES_JSON);
+    }
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit none = {.rlim_cur = 1, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    tc_status status = tc_warehouse_requests_step(p.requests, NOW, &more, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_not_equal(status, TC_OK);
+    tc_warehouse_close(p.w);
+    p.w = wh_open(room, TC_WAREHOUSE_WRITE);
+    step(&p);
+    expect_rows(&p, 3);
+    close_place(&p);
+}
+
+/* More than are remembered: the oldest are asked for. */
+static void a_start_finds_all_that_is_there(void **state)
+{
+    enum { COUNT = 4100 };
+    struct place p;
+    char body[1024];
+    open_place(&p, *state);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct tc_batch batch = {
+            .number = tc_store_next_number(p.store),
+            .arrival_ns = NOW,
+            .kind = TC_BATCH_TRACES_JSON,
+            .body = tc_slice_make(body, print_traces(body, sizeof body, i, 1, "llm_request"))};
+        must(tc_store_append(p.store, &batch, &err));
+    }
+    must(tc_store_commit(p.store, &err));
+    step(&p);
+    restart(&p);
+    step(&p);
+    expect_rows(&p, COUNT);
+    close_place(&p);
+}
+
 /* Its numbers begin again, below those that the warehouse has. */
 static void another_store_is_not_taken_for_the_old_one(void **state)
 {
@@ -351,6 +401,8 @@ int main(void)
         TEST(an_uploaded_file_is_read_too),
         TEST(a_large_batch_is_written_whole),
         TEST(what_cannot_be_written_is_read_again),
+        TEST(a_commit_that_fails_loses_nothing),
+        TEST(a_start_finds_all_that_is_there),
         TEST(another_store_is_not_taken_for_the_old_one),
         TEST(nothing_is_looked_for_before_it_is_told),
         TEST(what_is_older_than_the_catch_up_is_left),
