@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as metrics: every sample, then slices of them, then the whole file as an import reads
- * it. The first byte chooses memory and what is known from outside. Besides not crashing: times are
- * in range, numbers of a row are in order, rows come by time, texts are printable and counts add
- * up.
+ * it, with the requests of traces. The first byte chooses memory and what is known from outside.
+ * Besides not crashing: times are in range, numbers of a row are in order, rows come by time, texts
+ * are printable and counts add up.
  */
 #include "base/assert.h"
 #include "base/time.h"
@@ -73,6 +73,23 @@ static tc_status take_rows(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
+static tc_status take_requests(void *context, const struct tc_rows *rows)
+{
+    struct run *run = context;
+    size_t column = 0;
+    size_t row = 0;
+    TC_ASSERT(rows->count > 0 && rows->count <= TC_ROWS_MAX);
+    TC_ASSERT(tc_rows_are_sound(rows, &column, &row));
+    for (size_t r = 0; r < rows->count; r++) {
+        TC_ASSERT(!tc_rows_is_null(rows, TC_REQUEST_TOOL, r));
+        TC_ASSERT(!tc_rows_is_null(rows, TC_REQUEST_STATUS, r));
+        TC_ASSERT(!tc_rows_is_null(rows, TC_REQUEST_SOURCE_POINTER, r));
+        TC_ASSERT(tc_rows_is_null(rows, TC_REQUEST_BATCH, r));
+        run->rows++;
+    }
+    return TC_OK;
+}
+
 static tc_status take_sample(void *context, const struct tc_sample *sample)
 {
     static const struct tc_series_scope known = {.rank = -1};
@@ -137,7 +154,8 @@ static void read_file(struct tc_slice bytes, uint8_t mode)
                                     .bytes = bytes,
                                     .taken_ns = (mode & 2) != 0 ? TAKEN_NS : TC_TIME_NONE,
                                     .run_id = (mode & 32) != 0 ? TC_LIT("run-1") : TC_EMPTY};
-    struct tc_telemetry_out out = {.take = take_rows, .note = note, .context = &run};
+    struct tc_telemetry_out out = {
+        .take = take_rows, .take_requests = take_requests, .note = note, .context = &run};
     struct tc_telemetry_counts counts = {0};
     struct tc_error err = {0};
     tc_status status = tc_telemetry_read(&in, &out, &counts, &err);

@@ -45,6 +45,33 @@ static const struct name LABELS[] = {
 #undef LABEL
 };
 
+enum span_group {
+#define ATTRIBUTE(id, column, meaning) SPAN_GROUP_##id,
+#define NAME(id, name, claim)
+#include "codec/otlp/spans.def"
+#undef ATTRIBUTE
+#undef NAME
+};
+
+static const struct {
+    const char *column;
+    const char *meaning;
+} SPAN_GROUPS[] = {
+#define ATTRIBUTE(id, column, meaning) {column, meaning},
+#define NAME(id, name, claim)
+#include "codec/otlp/spans.def"
+#undef ATTRIBUTE
+#undef NAME
+};
+
+static const struct name SPAN_NAMES[] = {
+#define ATTRIBUTE(id, column, meaning)
+#define NAME(id, name, claim) {name, SPAN_GROUP_##id, claim},
+#include "codec/otlp/spans.def"
+#undef ATTRIBUTE
+#undef NAME
+};
+
 #define NAME_COUNT TC_COUNT(NAMES)
 #define LABEL_COUNT TC_COUNT(LABELS)
 
@@ -143,6 +170,17 @@ static void put_name(struct tc_buf *b, const struct name *names, size_t count, c
     put(b, " | ");
 }
 
+static void put_meaning(struct tc_buf *b, const char *field, const char *meaning)
+{
+    const char *quote = field[0] == '\0' ? "" : "`";
+    put(b, quote);
+    put(b, field);
+    put(b, quote);
+    put(b, " | ");
+    put(b, meaning);
+    put(b, " |\n");
+}
+
 static void write_attributes(struct tc_buf *b)
 {
     put(b, "## Attributes of log records\n\n"
@@ -153,14 +191,24 @@ static void write_attributes(struct tc_buf *b)
            "| attribute | of its synonyms | field of the event | meaning |\n"
            "| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < NAME_COUNT; i++) {
-        const char *field = GROUPS[NAMES[i].group].field;
         put_name(b, NAMES, NAME_COUNT, &NAMES[i]);
-        put(b, field[0] == '\0' ? "" : "`");
-        put(b, field);
-        put(b, field[0] == '\0' ? "" : "`");
-        put(b, " | ");
-        put(b, GROUPS[NAMES[i].group].meaning);
-        put(b, " |\n");
+        put_meaning(b, GROUPS[NAMES[i].group].field, GROUPS[NAMES[i].group].meaning);
+    }
+}
+
+static void write_spans(struct tc_buf *b)
+{
+    put(b, "\n## Attributes of spans\n\n"
+           "Of spans that tell of a request to a language model, which become rows of "
+           "`serving_request_fact` ([otlp.md](otlp.md#traces)). Run,\npod and node are named by "
+           "the attributes of log records above, of the span or of its resource. Numbers may be "
+           "integers,\ndoubles or strings; of a list the first counts.\n\n"
+           "| attribute | of its synonyms | column | meaning |\n"
+           "| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < TC_COUNT(SPAN_NAMES); i++) {
+        const struct name *n = &SPAN_NAMES[i];
+        put_name(b, SPAN_NAMES, TC_COUNT(SPAN_NAMES), n);
+        put_meaning(b, SPAN_GROUPS[n->group].column, SPAN_GROUPS[n->group].meaning);
     }
 }
 
@@ -238,6 +286,7 @@ void tc_attributes_write(struct tc_buf *out)
              "compares. What a log record becomes is in\n[otlp.md](otlp.md), the fields of events "
              "are in [events.md](events.md).\n\n");
     write_attributes(out);
+    write_spans(out);
     write_single(out);
     write_labels(out);
     write_metrics(out);

@@ -3,6 +3,7 @@
  * Which form the samples have, and what a series is in the words of the other codecs.
  */
 #include "codec/metric/map_priv.h"
+#include "codec/requests.h"
 #include "codec/samples_priv.h"
 
 #include <math.h>
@@ -16,7 +17,9 @@ enum tc_samples_form tc_samples_form(struct tc_slice bytes)
     if (tc__samples_is_text(bytes)) {
         return TC_SAMPLES_TEXT;
     }
-    return tc__samples_is_otlp_protobuf(bytes) ? TC_SAMPLES_OTLP_PROTOBUF : TC_SAMPLES_NONE;
+    return tc__samples_is_otlp_protobuf(bytes) && !tc_requests_sniff(bytes)
+               ? TC_SAMPLES_OTLP_PROTOBUF
+               : TC_SAMPLES_NONE;
 }
 
 void tc__samples_bad(struct tc__samples *s, uint64_t offset, const char *why)

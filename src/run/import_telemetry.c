@@ -27,6 +27,12 @@ static tc_status take_rows(void *context, const struct tc_rows *rows)
     return tc_warehouse_append(r->i->w, TC_TABLE_SLICE, rows, r->err);
 }
 
+static tc_status take_requests(void *context, const struct tc_rows *rows)
+{
+    struct reading *r = context;
+    return r->writes ? tc_warehouse_append(r->i->w, TC_TABLE_REQUEST, rows, r->err) : TC_OK;
+}
+
 static void take_note(void *context, struct tc_slice where, struct tc_slice field,
                       struct tc_slice text)
 {
@@ -73,8 +79,11 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
 {
     const struct tc__import *i = r->i;
     const struct tc__source *s = &i->sources[r->source];
-    const struct tc_telemetry_out out = {
-        .take = take_rows, .note = take_note, .define = take_definition, .context = r};
+    const struct tc_telemetry_out out = {.take = take_rows,
+                                         .take_requests = take_requests,
+                                         .note = take_note,
+                                         .define = take_definition,
+                                         .context = r};
     const struct tc_telemetry_input in = {
         .name = tc_slice_cstr(s->file->path),
         .bytes = bytes,

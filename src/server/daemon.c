@@ -315,7 +315,8 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     TC_TRY(tc_committer_create(d->store, tc_net_base(d->net), &d->committer, err));
     TC_TRY(tc_body_checker_create(tc_net_base(d->net), &limits, tc__daemon_body_max(&d->config),
                                   &d->checker, err));
-    if (d->config.warehouse_enabled && d->config.warehouse_slices) {
+    if (d->config.warehouse_enabled &&
+        (d->config.warehouse_slices || d->config.warehouse_requests)) {
         d->handoff = tc_handoff_create(tc_store_next_number(d->store));
         if (d->handoff == NULL) {
             return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");

@@ -44,7 +44,7 @@ struct tc_daemon {
     struct tc_outbox *outbox;
     struct tc_run_book *runs;
     struct tc_warehouse_hub *hub; /* NULL, as the next three: warehouse.enabled is false */
-    struct tc_handoff *handoff;   /* NULL: no slices either */
+    struct tc_handoff *handoff;   /* NULL: neither slices nor requests */
     struct tc_warehouse_feed *feed;
     struct tc_warehouse_service *warehouse;
     struct tc_body_checker *checker;

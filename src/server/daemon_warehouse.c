@@ -23,6 +23,8 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
         .runs = d->runs,
         .wants_slices = c->warehouse_slices,
         .slicer = tc_warehouse_slicing_of(c, d->evidence_dir),
+        .wants_requests = c->warehouse_requests,
+        .requests = tc_warehouse_requests_of(c, d->evidence_dir),
         .wake_bytes = (size_t)c->limits_memory / WAKE_PART,
     };
     struct tc_warehouse_service_config service = {
@@ -32,6 +34,7 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
         .query_rows = (uint64_t)c->warehouse_query_rows,
     };
     feed.slicer.handoff = d->handoff;
+    feed.requests.handoff = d->handoff;
     if (c->warehouse_slices &&
         tc_warehouse_slicing_note(d->options.data_dir, &feed.slicer, err) != TC_OK) {
         tc_log_fields(TC_LOG_WARN, "how metrics are sliced is not in the ledger",

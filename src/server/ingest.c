@@ -118,7 +118,7 @@ static struct ingest_job *take_job(struct tc_ingest *in)
     return j;
 }
 
-/* Takes the tape for longer than the reader has it. Traces need none: nothing reads them. */
+/* Takes the tape for longer than the reader has it. Traces have none: no pattern reads them. */
 static void keep_tape(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
@@ -172,9 +172,13 @@ static bool is_sliced(const struct ingest_job *j)
     return j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
 }
 
-/* What is durable goes on to the slices, if they want it. */
+/* What is durable goes on to the slices, if they want it; of traces it is only told. */
 static void hand_over(struct ingest_job *j)
 {
+    if (j->signal == TC_OTLP_TRACES) {
+        tc_handoff_note_traces(j->in->parts.handoff, j->commit.batch.number);
+        return;
+    }
     struct tc_handed item = {.number = j->commit.batch.number,
                              .arrival_ns = j->commit.batch.arrival_ns,
                              .tape = j->tape,
@@ -230,7 +234,7 @@ static void finish(struct ingest_job *j)
     if (j->is_left) {
         tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, j->stored == TC_OK, NULL);
     }
-    if (j->stored == TC_OK && is_sliced(j)) {
+    if (j->stored == TC_OK && j->signal != TC_OTLP_LOGS && j->in->parts.handoff != NULL) {
         hand_over(j);
     }
     give_job(j);
@@ -455,7 +459,9 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
         return;
     }
     struct tc_slice body = body_of(j);
-    status = tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
+    status = j->signal == TC_OTLP_TRACES
+                 ? tc_otlp_verify(p->reader, j->signal, j->form, body, &j->tape.counts, &err)
+                 : tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
     if (status == TC_E_LIMIT) { /* of this reader, which is the loop's */
         work_later(j, TC_ENCODING_NONE);
         return;

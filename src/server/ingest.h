@@ -36,7 +36,7 @@ struct tc_ingest_parts {
     struct tc_store *store; /* to cite */
     struct tc_detection *detection;
     struct tc_catch_up *catch_up;
-    struct tc_handoff *handoff; /* NULL: no slices are made */
+    struct tc_handoff *handoff; /* NULL: neither slices nor requests are made */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
     void *context;

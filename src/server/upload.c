@@ -88,6 +88,7 @@ static void settled(struct tc_commit_job *commit, tc_status status)
         tc_count(TC_COUNT_UPLOADS, 1);
         if (p->handoff != NULL) {
             tc_handoff_skip(p->handoff, j->commit.batch.number);
+            tc_handoff_note_traces(p->handoff, j->commit.batch.number);
         }
         accept(j);
         tc_catch_up_later(p->catch_up);

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "codec/samples.h"
+#include "telemetry/requests.h"
 #include "telemetry/slices_priv.h"
 
 #include <stdarg.h>
@@ -47,6 +48,10 @@ struct reading {
     size_t defined_count;
     uint64_t last_name; /* its hash */
     struct tc_arena scratch;
+    struct tc_request_source requests_of;
+    struct tc_rows *requests; /* while they are given out */
+    uint64_t requests_of_other_run;
+    char other_run[TC__TEXT_MAX]; /* of the first of them */
 };
 
 /* ---- what a file is ---- */
@@ -86,7 +91,8 @@ static const struct tc_codec *events_codec(struct tc_slice bytes, struct tc_slic
 bool tc_telemetry_sniff(struct tc_slice bytes, struct tc_slice name)
 {
     const char *form = NULL;
-    return tc_samples_sniff(bytes) || events_codec(bytes, name, &form) != NULL;
+    return tc_samples_sniff(bytes) || tc_requests_sniff(bytes) ||
+           events_codec(bytes, name, &form) != NULL;
 }
 
 /* ---- samples ---- */
@@ -254,6 +260,71 @@ static tc_status read_events(struct reading *r, const struct tc_codec *codec,
     return status == TC_OK ? TC_OK : tc_fail(err, status, why.offset, "%s", why.message);
 }
 
+/* ---- requests ---- */
+
+static tc_status give_requests(struct reading *r)
+{
+    r->counts.rows += r->requests->count;
+    TC_TRY(r->out->take_requests(r->out->context, r->requests));
+    tc_rows_reset(r->requests);
+    return TC_OK;
+}
+
+/* The first time they are counted, the second time given out. */
+static tc_status take_request(void *context, const struct tc_request_span *span)
+{
+    struct reading *r = context;
+    bool is_other = tc_request_is_of_other_run(span, &r->requests_of);
+    if (r->requests == NULL) {
+        if (is_other && r->requests_of_other_run++ == 0) {
+            (void)snprintf(r->other_run, sizeof r->other_run, "%.*s", TC_FMT(span->run_id));
+        }
+        r->counts.requests += !is_other;
+        return TC_OK;
+    }
+    if (is_other) {
+        return TC_OK;
+    }
+    tc_status status = tc_request_row(r->requests, span, &r->requests_of);
+    if (status == TC_E_LIMIT) {
+        TC_TRY(give_requests(r));
+        status = tc_request_row(r->requests, span, &r->requests_of);
+    }
+    return status;
+}
+
+static tc_status read_requests(struct reading *r, struct tc_arena *arena,
+                               struct tc_requests_counts *counts, struct tc_error *err)
+{
+    const struct tc_requests_out out = {.take = take_request, .context = r};
+    r->requests_of = (struct tc_request_source){.run_id = r->in->run_id,
+                                                .job_uid = r->in->job_uid,
+                                                .digest = r->in->source_digest,
+                                                .batch = -1};
+    tc_arena_reset(arena);
+    return tc_requests_read(r->in->bytes, NULL, arena, &out, counts, err);
+}
+
+/* After all that can be wrong with the file was found. */
+static tc_status write_requests(struct reading *r, struct tc_arena *arena, struct tc_error *err)
+{
+    struct tc_requests_counts counts = {0};
+    if (r->counts.requests == 0) {
+        return TC_OK;
+    }
+    r->requests = tc_rows_create(TC_TABLE_REQUEST);
+    if (r->requests == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the rows of requests");
+    }
+    tc_status status = read_requests(r, arena, &counts, err);
+    if (status == TC_OK && r->requests->count > 0) {
+        status = give_requests(r);
+    }
+    tc_rows_destroy(r->requests);
+    r->requests = NULL;
+    return status;
+}
+
 /* ---- all of it ---- */
 
 /* No file has more samples than this. */
@@ -347,6 +418,22 @@ static void tell(const struct reading *r, const struct tc_slices_counts *c)
     }
 }
 
+static void tell_requests(const struct reading *r, const struct tc_requests_counts *c)
+{
+    if (r->requests_of_other_run > 0) {
+        note(r, "run_id", "%llu requests belong to run %s by their attributes and are left out",
+             (unsigned long long)r->requests_of_other_run, r->other_run);
+    }
+    if (c->rejected > 0) {
+        note(r, "spans", "%llu spans are left out: they have too many attributes, or too long ones",
+             (unsigned long long)c->rejected);
+    }
+    if (c->bad > 0 && r->bad_why == NULL) {
+        note(r, "spans", "%llu requests of OTLP traces could not be read",
+             (unsigned long long)c->bad);
+    }
+}
+
 static tc_status give_rows(void *context, const struct tc_rows *rows)
 {
     struct reading *r = context;
@@ -364,49 +451,102 @@ static tc_status tell_unknown(struct tc_slice bytes, struct tc_error *err)
         (void)snprintf(place, sizeof place, "; as Prometheus text, line %zu: %.100s", line, why);
     }
     return tc_fail(err, TC_E_UNSUPPORTED, 0,
-                   "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
-                   "protobuf), Kubernetes events or tracecore's event lines%s",
+                   "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics or traces "
+                   "(JSON or protobuf), Kubernetes events or tracecore's event lines%s",
                    place);
+}
+
+/* What makes slices of the file; *out_codec: NULL when those are samples. False: nothing does. */
+static bool find_slices(struct reading *r, enum tc_samples_form form, bool has_spans,
+                        const struct tc_codec **out_codec)
+{
+    const char *name = form_name(form);
+    *out_codec = NULL;
+    if (name == NULL) {
+        *out_codec = events_codec(r->in->bytes, r->in->name, &name);
+    }
+    /* Spans alone, which that codec only counts. */
+    if (has_spans && *out_codec == &tc_codec_otlp &&
+        !tc_slice_contains(r->in->bytes, TC_LIT("\"resourceLogs\""))) {
+        *out_codec = NULL;
+        r->counts.form = name;
+        return false;
+    }
+    r->counts.form = name == NULL && has_spans ? form_name(TC_SAMPLES_OTLP_PROTOBUF) : name;
+    return name != NULL;
+}
+
+/* Nothing is given out of a file of which nothing is the run's. */
+static tc_status check_found(const struct reading *r, const struct tc_slices_counts *c,
+                             bool has_codec, const struct tc_requests_counts *spans,
+                             struct tc_error *err)
+{
+    if (r->counts.requests > 0) {
+        return TC_OK;
+    }
+    if (r->requests_of_other_run > 0 && c->other_run == r->counts.samples) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "all of its requests belong to run %s by their attributes", r->other_run);
+    }
+    if (r->counts.samples == 0 && spans->others + spans->rejected > 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "none of its %llu spans is a request to a language model; docs/otlp.md says "
+                       "which are",
+                       (unsigned long long)spans->others + spans->rejected);
+    }
+    if (r->counts.samples == 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "no samples in it");
+    }
+    if (c->undated == r->counts.samples) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "%s",
+                       has_codec
+                           ? "none of its events has a time"
+                           : "no sample has a time, and when the file was taken is not known");
+    }
+    if (c->other_run == r->counts.samples) {
+        struct tc_slice run = tc_slices_other_run(r->slices);
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "all of its samples belong to run %.*s by their labels", TC_FMT(run));
+    }
+    return TC_OK;
+}
+
+static tc_status write_slices(struct reading *r, struct tc_slices_counts *c, struct tc_error *err)
+{
+    r->counts.series = c->series;
+    r->counts.not_finite = c->not_finite;
+    r->counts.labels_left = c->labels_left;
+    tell(r, c);
+    TC_TRY(tc_slices_flush(r->slices, INT64_MAX, give_rows, r, err));
+    tc_slices_counts(r->slices, c);
+    r->counts.duplicates = c->duplicates;
+    return TC_OK;
 }
 
 static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct tc_error *err)
 {
     enum tc_samples_form form = tc_samples_form(r->in->bytes);
+    bool has_spans = r->out->take_requests != NULL && tc_requests_sniff(r->in->bytes);
     const struct tc_codec *codec = NULL;
-    r->counts.form = form_name(form);
-    if (r->counts.form == NULL) {
-        codec = events_codec(r->in->bytes, r->in->name, &r->counts.form);
-    }
+    struct tc_slices_counts c = {0};
+    struct tc_requests_counts spans = {0};
+    bool has_slices = find_slices(r, form, has_spans, &codec);
     if (r->counts.form == NULL) {
         return tell_unknown(r->in->bytes, err);
     }
-    TC_TRY(make_slicer(r, form, err));
-    TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));
-    struct tc_slices_counts c;
-    tc_slices_counts(r->slices, &c);
-    if (r->counts.samples == 0) {
-        return tc_fail(err, TC_E_MALFORMED, 0, "no samples in it");
+    if (has_slices) {
+        TC_TRY(make_slicer(r, form, err));
+        TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));
+        tc_slices_counts(r->slices, &c);
     }
-    if (c.undated == r->counts.samples) {
-        return tc_fail(err, TC_E_MALFORMED, 0, "%s",
-                       codec != NULL
-                           ? "none of its events has a time"
-                           : "no sample has a time, and when the file was taken is not known");
+    if (has_spans) {
+        TC_TRY(read_requests(r, arena, &spans, err));
     }
-    if (c.other_run == r->counts.samples) {
-        struct tc_slice run = tc_slices_other_run(r->slices);
-        return tc_fail(err, TC_E_MALFORMED, 0,
-                       "all of its samples belong to run %.*s by their labels", TC_FMT(run));
-    }
-    r->counts.series = c.series;
-    r->counts.not_finite = c.not_finite;
-    r->counts.other_run = c.other_run;
-    r->counts.labels_left = c.labels_left;
-    tell(r, &c);
-    TC_TRY(tc_slices_flush(r->slices, INT64_MAX, give_rows, r, err));
-    tc_slices_counts(r->slices, &c);
-    r->counts.duplicates = c.duplicates;
-    return TC_OK;
+    TC_TRY(check_found(r, &c, codec != NULL, &spans, err));
+    r->counts.other_run = c.other_run + r->requests_of_other_run;
+    tell_requests(r, &spans);
+    TC_TRY(write_requests(r, arena, err));
+    return r->counts.samples > 0 ? write_slices(r, &c, err) : TC_OK;
 }
 
 tc_status tc_telemetry_read(const struct tc_telemetry_input *in, const struct tc_telemetry_out *out,

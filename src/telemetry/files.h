@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A telemetry file of a run into rows of telemetry_slice_fact: Prometheus text, OpenMetrics, OTLP
- * metrics (JSON or protobuf), Kubernetes events, and tracecore's own event lines. What it is is
+ * metrics (JSON or protobuf), Kubernetes events, and tracecore's own event lines; and OTLP traces,
+ * alone or beside metrics in one file of JSON, into rows of serving_request_fact. What it is is
  * recognised from content. Memory follows the size of the file.
  */
 #ifndef TC_TELEMETRY_FILES_H
@@ -35,13 +36,14 @@ struct tc_telemetry_input {
 
 struct tc_telemetry_counts {
     uint64_t samples;     /* read */
-    uint64_t rows;        /* given to take */
+    uint64_t requests;    /* that spans tell of, but for those of another run */
+    uint64_t rows;        /* given to take and take_requests */
     uint64_t series;      /* in it */
     uint64_t undated;     /* samples whose time was assumed from taken_ns */
     uint64_t not_finite;  /* samples without a value */
     uint64_t bad;         /* lines or records that could not be read */
     uint64_t duplicates;  /* samples that were there twice */
-    uint64_t other_run;   /* samples that name another run */
+    uint64_t other_run;   /* samples and requests that name another run */
     uint64_t labels_left; /* samples that lost labels of one request */
     const char *form;     /* "prometheus", "otlp-json", "otlp-protobuf", "kubernetes", "events" */
 };
@@ -60,6 +62,8 @@ struct tc_telemetry_definition {
 /* What the import must record about the file. `where` may be empty. */
 struct tc_telemetry_out {
     tc_status (*take)(void *context, const struct tc_rows *rows); /* of telemetry_slice_fact */
+    tc_status (*take_requests)(void *context,
+                               const struct tc_rows *rows); /* serving_request_fact */
     void (*note)(void *context, struct tc_slice where, struct tc_slice field, struct tc_slice text);
     void *context;
     /* Each metric that has another name here than its producer gave it, once, before its rows; may

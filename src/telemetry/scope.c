@@ -88,8 +88,7 @@ static struct tc_slice digest_of(struct tc_slice text, struct tc_arena *arena)
                          tc_slice_head(tc_buf_slice(&b), sizeof "sha256:" - 1 + DIGEST_DIGITS));
 }
 
-/* A text of a row: UTF-8 without control characters, not too long. */
-static struct tc_slice clean(struct tc_slice s, struct tc_arena *arena)
+struct tc_slice tc__clean(struct tc_slice s, struct tc_arena *arena)
 {
     char bytes[TC__TEXT_MAX * 4 + 8];
     if (s.len <= TC__TEXT_MAX && tc_slice_is_plain(s)) {
@@ -131,9 +130,9 @@ static struct tc_slice point_text(struct point *p, struct tc_arena *arena)
         if (i > 0) {
             tc_buf_char(&b, ',');
         }
-        tc_buf_str(&b, clean(p->labels[i].key, arena));
+        tc_buf_str(&b, tc__clean(p->labels[i].key, arena));
         tc_buf_char(&b, '=');
-        put_value(&b, clean(p->labels[i].value, arena));
+        put_value(&b, tc__clean(p->labels[i].value, arena));
     }
     return tc_buf_slice(&b);
 }
@@ -161,7 +160,7 @@ static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct
     t[TC__TEXT_CLASS] = tc_slice_or(t[TC__TEXT_CLASS], known->request_class);
     io->rank = io->rank >= 0 ? io->rank : known->rank;
     for (size_t i = 0; i < TC__TEXT_COUNT; i++) {
-        t[i] = clean(t[i], scratch);
+        t[i] = tc__clean(t[i], scratch);
     }
     return tc_arena_ok(scratch) ? TC__SCOPE_OK : TC__SCOPE_NOMEM;
 }
@@ -415,7 +414,7 @@ bool tc__define(const struct tc_sample *sample, struct tc_arena *scratch,
     struct tc_slice unit = id.text[TC__TEXT_UNIT];
     bool converted = id.scale != 1;
     *out = (struct tc_telemetry_definition){.family = tc__family_name((enum tc__family)id.family),
-                                            .field = clean(sample->name, scratch),
+                                            .field = tc__clean(sample->name, scratch),
                                             .metric = id.text[TC__TEXT_METRIC],
                                             .source_unit = converted ? sample->unit : unit,
                                             .unit = unit,

@@ -81,6 +81,9 @@ enum tc__text {
 /* The longest text of a series; longer ones are kept as a digest. */
 #define TC__TEXT_MAX 256
 
+/* A text of a row: UTF-8 without control characters, not too long. It is s, or in the arena. */
+struct tc_slice tc__clean(struct tc_slice s, struct tc_arena *arena);
+
 enum tc__scope_verdict {
     TC__SCOPE_OK,
     TC__SCOPE_OTHER_RUN, /* its labels name another run than the one it was given with */

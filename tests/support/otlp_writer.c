@@ -98,12 +98,20 @@ static const struct row ROWS[] = {
     {"SummaryDataPoint", "quantileValues", 6, MESSAGE, "ValueAtQuantile"},
     {"ValueAtQuantile", "quantile", 1, DOUBLE, NULL},
     {"ValueAtQuantile", "value", 2, DOUBLE, NULL},
+    {"ResourceSpans", "resource", 1, MESSAGE, "Resource"},
     {"ResourceSpans", "scopeSpans", 2, MESSAGE, "ScopeSpans"},
+    {"ScopeSpans", "scope", 1, MESSAGE, "Scope"},
     {"ScopeSpans", "spans", 2, MESSAGE, "Span"},
     {"Span", "traceId", 1, HEX, NULL},
     {"Span", "spanId", 2, HEX, NULL},
     {"Span", "name", 5, STRING, NULL},
+    {"Span", "kind", 6, VARINT, NULL},
     {"Span", "startTimeUnixNano", 7, FIXED64, NULL},
+    {"Span", "endTimeUnixNano", 8, FIXED64, NULL},
+    {"Span", "attributes", 9, MESSAGE, "KeyValue"},
+    {"Span", "status", 15, MESSAGE, "Status"},
+    {"Status", "message", 2, STRING, NULL},
+    {"Status", "code", 3, VARINT, NULL},
 };
 
 struct bytes {

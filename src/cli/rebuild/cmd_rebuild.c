@@ -49,7 +49,7 @@ static tc_status build(struct tc_rebuild *r, struct tc_error *err)
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_PUBLISHED, NULL, NULL, 0, NULL, err));
     TC_TRY(tc_rebuild_runs(r, err));
     TC_TRY(tc_rebuild_verdicts(r, err));
-    TC_TRY(tc_rebuild_slices(r, err));
+    TC_TRY(tc_rebuild_evidence(r, err));
     TC_TRY(tc_rebuild_forget(r, err));
     TC_TRY(copy_dimensions(r, err));
     if (r->ledger_damaged > 0) {

@@ -157,7 +157,7 @@ tc_status tc_rebuild_copy_run(struct tc_rebuild *r, struct tc_slice run, uint64_
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_SERVING, "run_id = ?", &id, 1, out_rows, err));
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_TRAINING, "run_id = ?", &id, 1, out_rows, err));
     /* Those that came to the daemon are made from its evidence. */
-    TC_TRY(tc_rebuild_copy(r, TC_TABLE_REQUEST, "run_id = ? AND run_join = 'given'", &id, 1,
+    TC_TRY(tc_rebuild_copy(r, TC_TABLE_REQUEST, "run_id = ? AND evidence_batch IS NULL", &id, 1,
                            out_rows, err));
     return tc_rebuild_copy(r, TC_TABLE_SLICE, "run_id = ? AND run_join = 'given'", &id, 1, out_rows,
                            err);

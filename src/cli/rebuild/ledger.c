@@ -263,25 +263,29 @@ tc_status tc_rebuild_runs(struct tc_rebuild *r, struct tc_error *err)
     return status;
 }
 
-/* ---- behind the slices ---- */
+/* ---- behind the slices and requests ---- */
 
-/* Slices of moved runs that came to the daemon; a run that was added again keeps them. */
-static tc_status forget_slices(struct tc_warehouse *w, const struct tc_slice *runs, size_t count,
-                               struct tc_error *err)
+/* Those of moved runs that came to the daemon; a run that was added again keeps them. */
+static tc_status forget_received(struct tc_warehouse *w, const struct tc_slice *runs, size_t count,
+                                 struct tc_error *err)
 {
     uint64_t gone = 0;
     for (size_t i = 0; i < count; i++) {
         struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = runs[i]};
-        struct tc_forget what = {.table = TC_TABLE_SLICE,
-                                 .key_column = TC_SLICE_RUN_ID,
-                                 .keys = &runs[i],
-                                 .key_count = 1,
-                                 .before_us = INT64_MIN};
+        const struct tc_forget slices = {.table = TC_TABLE_SLICE,
+                                         .key_column = TC_SLICE_RUN_ID,
+                                         .keys = &runs[i],
+                                         .key_count = 1,
+                                         .before_us = INT64_MIN};
+        struct tc_forget requests = slices;
+        requests.table = TC_TABLE_REQUEST;
+        requests.key_column = TC_REQUEST_RUN_ID;
         int64_t there = 0;
         TC_TRY(tc_warehouse_int(w, "SELECT count(*) FROM benchmark_run_fact WHERE run_id = ?", &id,
                                 1, 0, &there, err));
         if (there == 0) {
-            TC_TRY(tc_warehouse_forget(w, &what, &gone, err));
+            TC_TRY(tc_warehouse_forget(w, &slices, &gone, err));
+            TC_TRY(tc_warehouse_forget(w, &requests, &gone, err));
         }
     }
     return TC_OK;
@@ -293,7 +297,7 @@ static tc_status third(void *context, struct tc_slice json)
     struct tc_json root;
     TC_TRY(tc_json_parse(p->r->parser, json, &root, p->err));
     return tc_slice_eq(event_of(root), TC_LIT(TC_RETAIN_EVENT))
-               ? forget(p->r, root, TC_LIT("runs"), forget_slices, p->err)
+               ? forget(p->r, root, TC_LIT("runs"), forget_received, p->err)
                : TC_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "evidence/files/files.h"
 #include "run/record.h"
+#include "server/warehouse/requests.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>
@@ -108,7 +109,7 @@ TC_CHECKED tc_status tc_rebuild_copy_unknown(struct tc_rebuild *r, enum tc_table
 
 /* ledger.c: runs in the order in which they were added, signatures, what was retired. */
 TC_CHECKED tc_status tc_rebuild_runs(struct tc_rebuild *r, struct tc_error *err);
-/* Runs that are no longer there have no slices either. */
+/* Runs that are no longer there have no slices and requests either. */
 TC_CHECKED tc_status tc_rebuild_forget(struct tc_rebuild *r, struct tc_error *err);
 /* run.c: one of them. is_gone: its evidence was removed for its age. */
 TC_CHECKED tc_status tc_rebuild_run(struct tc_rebuild *r, const struct tc_run_record *record,
@@ -118,7 +119,12 @@ TC_CHECKED tc_status tc_rebuild_run(struct tc_rebuild *r, const struct tc_run_re
 TC_CHECKED tc_status tc_rebuild_older(struct tc_rebuild *r, const struct tc_digest *known,
                                       size_t count, struct tc_error *err);
 TC_CHECKED tc_status tc_rebuild_verdicts(struct tc_rebuild *r, struct tc_error *err);
-TC_CHECKED tc_status tc_rebuild_slices(struct tc_rebuild *r, struct tc_error *err);
+/* slices.c: what the daemon made of its evidence. */
+TC_CHECKED tc_status tc_rebuild_evidence(struct tc_rebuild *r, struct tc_error *err);
+/* first: the number of the first batch that is there. */
+TC_CHECKED tc_status tc_rebuild_requests(struct tc_rebuild *r,
+                                         const struct tc_warehouse_requests_config *config,
+                                         uint64_t first, struct tc_error *err);
 TC_CHECKED tc_status tc_rebuild_compare(struct tc_rebuild *r, struct tc_error *err);
 
 /* report.c: what was found. True when all tables are the same. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of the daemon's metrics from its evidence; what that no longer has, from the old one. */
+/* What the daemon made of its evidence: slices of metrics here, requests of traces in requests.c;
+ * what the evidence no longer has, from the old one. */
 #include "cli/rebuild/rebuild.h"
 #include "cli/run/run.h"
 #include "evidence/store.h"
@@ -83,26 +84,27 @@ static tc_status copy_uploads(struct tc_rebuild *r, struct tc_error *err)
 }
 
 static tc_status configure(struct tc_rebuild *r, const char *evidence_dir,
-                           struct tc_warehouse_slicer_config *out, struct tc_error *err)
+                           const struct tc_config *defaults, struct tc_warehouse_slicer_config *out,
+                           struct tc_error *err)
 {
-    static struct tc_config defaults;
-    char *const none[] = {NULL};
-    if (tc_config_read(TC_EMPTY, "the defaults", none, NULL, NULL, &defaults) != TC_OK) {
-        return tc_fail(err, TC_E_NOMEM, 0, "the defaults of the daemon cannot be read");
-    }
-    *out = tc_warehouse_slicing_of(&defaults, evidence_dir);
+    *out = tc_warehouse_slicing_of(defaults, evidence_dir);
     out->catch_up_ns = r->now_ns; /* all there is */
     return tc_warehouse_slicing_recall(r->dir, out, err);
 }
 
-tc_status tc_rebuild_slices(struct tc_rebuild *r, struct tc_error *err)
+tc_status tc_rebuild_evidence(struct tc_rebuild *r, struct tc_error *err)
 {
+    static struct tc_config defaults;
+    char *const none[] = {NULL};
     char dir[TC_REBUILD_PATH_BYTES];
     struct tc_warehouse_slicer_config config;
     struct tc_evidence *evidence = NULL;
     struct first first = {0};
     (void)snprintf(dir, sizeof dir, "%s/evidence", r->dir);
-    TC_TRY(configure(r, dir, &config, err));
+    if (tc_config_read(TC_EMPTY, "the defaults", none, NULL, NULL, &defaults) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "the defaults of the daemon cannot be read");
+    }
+    TC_TRY(configure(r, dir, &defaults, &config, err));
     tc_status status = tc_evidence_open(dir, &evidence, err);
     if (status == TC_OK) {
         status = tc_evidence_walk(evidence, 0, false, take_first, NULL, &first, err);
@@ -119,5 +121,9 @@ tc_status tc_rebuild_slices(struct tc_rebuild *r, struct tc_error *err)
         TC_TRY(copy_gone(r, &first, config.window_ns, err));
     }
     TC_TRY(slice(r, &config, err));
-    return is_gone ? copy_uploads(r, err) : TC_OK;
+    if (is_gone) {
+        TC_TRY(copy_uploads(r, err));
+    }
+    struct tc_warehouse_requests_config requests = tc_warehouse_requests_of(&defaults, dir);
+    return tc_rebuild_requests(r, &requests, first.number, err);
 }

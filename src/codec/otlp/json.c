@@ -162,6 +162,22 @@ static void keep_integer(struct tc__otlp_build *b, const struct tc__otlp_frame *
     }
 }
 
+/* Of the name of an enum's value: those that are read. */
+static uint64_t enum_value(struct tc_slice name)
+{
+    static const struct {
+        const char *name;
+        uint64_t value;
+    } values[] = {{"AGGREGATION_TEMPORALITY_DELTA", 1},
+                  {"SPAN_KIND_INTERNAL", 1},
+                  {"SPAN_KIND_SERVER", 2},
+                  {"SPAN_KIND_CLIENT", 3},
+                  {"STATUS_CODE_OK", 1},
+                  {"STATUS_CODE_ERROR", 2}};
+    size_t row = tc_slice_row(name, values, name);
+    return row < TC_COUNT(values) ? values[row].value : 0;
+}
+
 static tc_status read_integer(struct tc__otlp_build *b, struct tc__json_in *in,
                               const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
@@ -177,12 +193,10 @@ static tc_status read_integer(struct tc__otlp_build *b, struct tc__json_in *in,
     }
     TC_TRY(read_number(b, in, f, &number, &word));
     if (word.len > 0) {
-        /* The name of an enum's value. Of these only one is read. */
         if (f->type != TC__OTLP_T_ENUM) {
             return fail_here(b, &start, f, "an integer is expected");
         }
-        number = (struct tc__json_number){.whole = true};
-        number.magnitude = tc_slice_eq(word, TC_LIT("AGGREGATION_TEMPORALITY_DELTA"));
+        number = (struct tc__json_number){.whole = true, .magnitude = enum_value(word)};
     }
     if (!tc__json_whole(&number, &magnitude) || !in_range(f->type, magnitude, number.negative)) {
         return fail_here(b, &start, f, "an integer out of range");

@@ -134,6 +134,10 @@ struct tc__otlp {
     struct tc_scan kernel_scan;        /* see tc__kmsg_has_literal */
 };
 
+/* wire.c: what a reader maps with. */
+struct tc_otlp_reader;
+struct tc__otlp *tc__otlp_reader_mapping(struct tc_otlp_reader *r);
+
 /* attrs.c */
 /* What does not change from record to record: the search for wordings, the index of names. */
 void tc__otlp_init(struct tc__otlp *o);

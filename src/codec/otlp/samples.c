@@ -6,10 +6,9 @@
  * Buckets are left out. Attributes of the resource are labels of its points.
  */
 #include "base/buf.h"
-#include "base/json/raw.h"
 #include "base/time.h"
 #include "codec/decode_priv.h"
-#include "codec/json_walk_priv.h"
+#include "codec/otlp/file_priv.h"
 #include "codec/otlp/tape_priv.h"
 #include "codec/otlp/wire.h"
 #include "codec/samples_priv.h"
@@ -21,10 +20,6 @@
 #define TEMPORALITY_DELTA 1
 /* Digits of a number, with its sign and exponent. */
 #define NUMBER_TEXT_MAX 40
-/* Length before each request, as the Collector's file exporter writes protobuf. */
-#define FRAME_BYTES 4
-/* The largest request in a file. */
-#define REQUEST_MAX ((size_t)256 << 20)
 
 struct points {
     struct tc__samples *s;
@@ -350,209 +345,56 @@ tc_status tc_otlp_samples(const struct tc_otlp_tape *tape, struct tc_arena *aren
 
 /* ---- files ---- */
 
-/* One request of a file: a bad one is left out. The first failure is kept in `first`. */
-static tc_status read_request(struct tc__samples *s, struct tc_otlp_reader *r,
-                              enum tc_otlp_form form, struct tc_slice body, struct tc_error *first)
+static tc_status take_request(void *context, struct tc_otlp_reader *r,
+                              const struct tc_otlp_tape *tape)
 {
-    struct tc_otlp_tape tape;
-    struct tc_error why = {0};
-    uint64_t offset = (uint64_t)(body.ptr - s->in->bytes.ptr);
-    if (tc_otlp_check(r, TC_OTLP_METRICS, form, body, &tape, &why) != TC_OK) {
-        tc__samples_bad(s, offset + why.offset, "not a request of OTLP metrics");
-        if (first->status == TC_OK) {
-            *first = why;
-            first->offset += offset;
-        }
-        return TC_OK;
-    }
-    return read_tape(s, &tape);
+    (void)r;
+    return read_tape(context, tape);
 }
 
-static tc_status settle(struct tc__samples *s, tc_status status, const struct tc_error *first)
+static void note_bad(void *context, uint64_t offset, const char *why)
 {
-    if (status == TC_OK && s->counts.samples == 0 && first->status != TC_OK) {
-        return tc_fail(s->err, TC_E_MALFORMED, first->offset, "no metrics of OTLP in it: %s",
-                       first->message);
-    }
-    return status;
+    tc__samples_bad(context, offset, why);
 }
 
-static struct tc_otlp_reader *make_reader(struct tc__samples *s, size_t body_max)
+static tc_status read_file(struct tc__samples *s, enum tc_otlp_form form)
 {
-    if (s->in->reader != NULL) {
-        return s->in->reader;
-    }
-    struct tc_otlp_limits limits = TC_OTLP_LIMITS_FILE;
-    struct tc_otlp_reader *r = tc_otlp_reader_create(&limits, body_max);
-    if (r == NULL) {
-        (void)tc_fail(s->err, TC_E_NOMEM, 0, "no memory for requests of %zu bytes", body_max);
-    }
-    return r;
-}
-
-static void drop_reader(const struct tc__samples *s, struct tc_otlp_reader *r)
-{
-    if (r != s->in->reader) {
-        tc_otlp_reader_destroy(r);
-    }
-}
-
-bool tc__samples_is_otlp_json(struct tc_slice bytes)
-{
-    static const char *const members[] = {"resourceMetrics"};
-    size_t at = 0;
-    return tc__json_has_member(bytes, tc__json_start(bytes), members, 1, &at) &&
-           tc__json_byte_is(bytes, at, '[');
-}
-
-/* Whether a line of its own begins with what begins a request. */
-static bool begins_request(struct tc_slice bytes, size_t at)
-{
-    size_t inside = tc__json_skip_space(bytes, at + 1);
-    return tc__json_byte_is(bytes, at, '{') &&
-           tc_slice_starts(tc_slice_from(bytes, inside), TC_LIT("\"resource"));
-}
-
-/*
- * The next request from *io_at on. A line that was torn (the exporter was killed) ends where the
- * next one begins, so it costs nothing but itself. False at the end.
- */
-static bool next_request(struct tc_slice bytes, size_t *io_at, struct tc_slice *out)
-{
-    size_t start = tc__json_skip_space(bytes, *io_at);
-    if (start >= bytes.len) {
-        return false;
-    }
-    size_t newline = tc_slice_find_byte(tc_slice_from(bytes, start), '\n');
-    size_t line_end = newline == TC_NPOS ? bytes.len : start + newline;
-    size_t next = tc__json_skip_space(bytes, line_end);
-    struct tc_slice text = bytes;
-    if (next < bytes.len && begins_request(bytes, next)) {
-        text = tc_slice_head(bytes, line_end);
-    }
-    size_t at = start;
-    if (tc_json_raw_value(text, &at, out)) {
-        *io_at = at;
-    } else {
-        *io_at = text.len;
-        *out = tc_slice_make(bytes.ptr + start, text.len - start);
-    }
-    return true;
-}
-
-/* All requests: one after another, or the elements of an array. */
-static tc_status walk_requests(struct tc__samples *s, struct tc_otlp_reader *r, size_t *io_longest,
-                               struct tc_error *first)
-{
-    struct tc_slice bytes = s->in->bytes;
-    struct tc_slice body;
-    size_t at = tc__json_start(bytes);
-    bool array = tc__json_byte_is(bytes, at, '[');
-    struct tc_slice list = tc_slice_from(bytes, at);
-    size_t in_list = 0;
-    while (array ? tc_json_raw_element(list, &in_list, &body) : next_request(bytes, &at, &body)) {
-        *io_longest = body.len > *io_longest ? body.len : *io_longest;
-        if (r != NULL) {
-            TC_TRY(read_request(s, r, TC_OTLP_JSON, body, first));
-        }
+    const struct tc__otlp_file file = {.bytes = s->in->bytes,
+                                       .signal = TC_OTLP_METRICS,
+                                       .form = form,
+                                       .reader = s->in->reader,
+                                       .not_one = "not a request of OTLP metrics",
+                                       .take = take_request,
+                                       .bad = note_bad,
+                                       .context = s};
+    struct tc_error first = {0};
+    TC_TRY(tc__otlp_file_read(&file, &first, s->err));
+    if (s->counts.samples == 0 && first.status != TC_OK) {
+        return tc_fail(s->err, TC_E_MALFORMED, first.offset, "no metrics of OTLP in it: %s",
+                       first.message);
     }
     return TC_OK;
 }
 
+bool tc__samples_is_otlp_json(struct tc_slice bytes)
+{
+    /* The Collector may write all its signals to one file. */
+    return tc__otlp_file_has(bytes, "resourceMetrics") ||
+           (tc__otlp_file_has(bytes, "resourceSpans") &&
+            tc_slice_contains(bytes, TC_LIT("\"resourceMetrics\"")));
+}
+
 tc_status tc__samples_otlp_json(struct tc__samples *s)
 {
-    struct tc_error first = {0};
-    size_t longest = 0;
-    /* Once for the longest, since a reader takes its memory when it is made. */
-    TC_TRY(walk_requests(s, NULL, &longest, &first));
-    if (longest > REQUEST_MAX) {
-        return tc_fail(s->err, TC_E_LIMIT, 0, "a request of %zu bytes; at most %zu are read",
-                       longest, REQUEST_MAX);
-    }
-    struct tc_otlp_reader *r = make_reader(s, longest);
-    if (r == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc_status status = walk_requests(s, r, &longest, &first);
-    drop_reader(s, r);
-    return settle(s, status, &first);
-}
-
-static bool begins_protobuf(struct tc_slice s)
-{
-    /* Field 1, resource_metrics, a length that fits, and in it field 1 or 2: resource or scope. */
-    uint64_t length = 0;
-    unsigned shift = 0;
-    size_t at = 1;
-    if (s.len < 3 || s.ptr[0] != 0x0a) {
-        return false;
-    }
-    for (; at < s.len && shift < 35; at++, shift += 7) {
-        length |= (uint64_t)((unsigned char)s.ptr[at] & 0x7f) << shift;
-        if (((unsigned char)s.ptr[at] & 0x80) == 0) {
-            at++;
-            break;
-        }
-    }
-    if (length == 0 || at >= s.len || length > s.len - at) {
-        return false;
-    }
-    return s.ptr[at] == 0x0a || s.ptr[at] == 0x12;
-}
-
-static bool next_frame(struct tc_slice bytes, size_t *io_at, struct tc_slice *out)
-{
-    struct tc_slice rest = tc_slice_from(bytes, *io_at);
-    size_t length = 0;
-    if (rest.len < FRAME_BYTES) {
-        return false;
-    }
-    for (size_t i = 0; i < FRAME_BYTES; i++) {
-        length = length << 8 | (unsigned char)rest.ptr[i];
-    }
-    if (length > rest.len - FRAME_BYTES) {
-        return false;
-    }
-    *out = tc_slice_make(rest.ptr + FRAME_BYTES, length);
-    *io_at += FRAME_BYTES + length;
-    return true;
+    return read_file(s, TC_OTLP_JSON);
 }
 
 bool tc__samples_is_otlp_protobuf(struct tc_slice bytes)
 {
-    struct tc_slice body;
-    size_t at = 0;
-    if (begins_protobuf(bytes)) {
-        return true;
-    }
-    return next_frame(bytes, &at, &body) && begins_protobuf(body);
+    return tc__otlp_file_is_protobuf(bytes);
 }
 
 tc_status tc__samples_otlp_protobuf(struct tc__samples *s)
 {
-    struct tc_slice bytes = s->in->bytes;
-    struct tc_error first = {0};
-    bool framed = !begins_protobuf(bytes);
-    struct tc_slice body;
-    if (bytes.len > REQUEST_MAX && !framed) {
-        return tc_fail(s->err, TC_E_LIMIT, 0, "a request of %zu bytes; at most %zu are read",
-                       bytes.len, REQUEST_MAX);
-    }
-    struct tc_otlp_reader *r = make_reader(s, bytes.len < REQUEST_MAX ? bytes.len : REQUEST_MAX);
-    if (r == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc_status status = TC_OK;
-    size_t at = 0;
-    if (!framed) {
-        status = read_request(s, r, TC_OTLP_PROTOBUF, bytes, &first);
-    }
-    while (framed && status == TC_OK && next_frame(bytes, &at, &body)) {
-        status = read_request(s, r, TC_OTLP_PROTOBUF, body, &first);
-    }
-    if (framed && status == TC_OK && at < bytes.len) {
-        tc__samples_bad(s, at, "the last request was cut off");
-    }
-    drop_reader(s, r);
-    return settle(s, status, &first);
+    return read_file(s, TC_OTLP_PROTOBUF);
 }

@@ -96,6 +96,12 @@ enum tc__otlp_keep {
     TC__OTLP_K_TOTAL, /* the sum of a histogram's or summary's point */
     TC__OTLP_K_QUANTILE,
     TC__OTLP_K_RANK, /* which quantile */
+    TC__OTLP_K_TRACE_ID,
+    TC__OTLP_K_SPAN_KIND,
+    TC__OTLP_K_END,
+    TC__OTLP_K_STATUS,
+    TC__OTLP_K_STATUS_MESSAGE,
+    TC__OTLP_K_STATUS_CODE,
 };
 
 struct tc__otlp_field {

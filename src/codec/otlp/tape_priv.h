@@ -27,7 +27,7 @@ enum tc__otlp_node_type {
     TC__OTLP_N_INT,
     TC__OTLP_N_DOUBLE,
     TC__OTLP_N_BOOL,  /* integer: 0 or 1 */
-    TC__OTLP_N_BYTES, /* nothing reads them */
+    TC__OTLP_N_BYTES, /* at, length: as the notation has them; only ids of traces are read */
     TC__OTLP_N_ARRAY,
     TC__OTLP_N_PAIRS,
     TC__OTLP_N_PAIR, /* at, length: the key; the value follows if there is one */

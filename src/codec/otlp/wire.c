@@ -246,6 +246,11 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, const struct tc_otlp_tape *ta
     return status;
 }
 
+struct tc__otlp *tc__otlp_reader_mapping(struct tc_otlp_reader *r)
+{
+    return &r->o;
+}
+
 const struct tc_codec_cursor *tc_otlp_reader_seen(const struct tc_otlp_reader *r)
 {
     return &r->cursor;

@@ -42,11 +42,12 @@ struct tc_warehouse_feed {
     /* The thread's own. */
     struct tc_warehouse *warehouse; /* NULL: not open */
     struct tc_warehouse_slicer *slicer;
+    struct tc_warehouse_requests *requests;
     struct tc_json_parser *parser;
     struct tc_rows *rows;
     struct tc_grow lines;            /* of the ledger, for the rows */
     char ledger[TC_LEDGER_NAME_MAX]; /* where they go */
-    int64_t read_ns;                 /* monotonic: when metrics are looked for again */
+    int64_t read_ns;                 /* monotonic: when metrics and traces are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
     bool is_writing; /* what fails now is the warehouse */
@@ -236,7 +237,40 @@ static tc_status do_slices(struct tc_warehouse_feed *f, bool *out_more, struct t
     return TC_OK;
 }
 
+/* ---- requests ---- */
+
+static tc_status open_for_requests(void *context, struct tc_warehouse **out_warehouse,
+                                   struct tc_error *err)
+{
+    struct tc_warehouse_feed *f = context;
+    TC_TRY(need_warehouse(f, err));
+    f->is_writing = true;
+    *out_warehouse = f->warehouse;
+    return TC_OK;
+}
+
 /* ---- the thread ---- */
+
+/* Metrics and traces. False: it failed, and is tried again at f->retry_ns. */
+static bool read_evidence(struct tc_warehouse_feed *f, int64_t now_ns)
+{
+    struct tc_error err = {0};
+    bool more_slices = false;
+    bool more_requests = false;
+    if (f->slicer != NULL && do_slices(f, &more_slices, &err) != TC_OK) {
+        failed(f, "metrics wait for the warehouse", &err);
+        return false;
+    }
+    f->is_writing = false;
+    if (f->requests != NULL && tc_warehouse_requests_step(f->requests, tc_clock_ns(CLOCK_REALTIME),
+                                                          &more_requests, &err) != TC_OK) {
+        failed(f, "traces wait for the warehouse", &err);
+        return false;
+    }
+    succeeded(f);
+    f->read_ns = more_slices || more_requests ? now_ns : now_ns + read_every(f);
+    return true;
+}
 
 /* What there is to do now; the time (monotonic) of the next look. */
 static int64_t step(struct tc_warehouse_feed *f)
@@ -262,20 +296,15 @@ static int64_t step(struct tc_warehouse_feed *f)
         succeeded(f);
         f->is_writing = false;
     }
-    if (f->slicer != NULL && now_ns >= f->read_ns) {
-        bool more = false;
-        if (do_slices(f, &more, &err) != TC_OK) {
-            failed(f, "metrics wait for the warehouse", &err);
-            return f->retry_ns;
-        }
-        succeeded(f);
-        f->read_ns = more ? now_ns : now_ns + read_every(f);
+    bool reads = f->slicer != NULL || f->requests != NULL;
+    if (reads && now_ns >= f->read_ns && !read_evidence(f, now_ns)) {
+        return f->retry_ns;
     }
     if (stats.pending_pull > VERDICTS_MAX) {
         return now_ns;
     }
     int64_t next_ns = now_ns + STEP_NS;
-    return f->slicer != NULL && f->read_ns < next_ns ? f->read_ns : next_ns;
+    return reads && f->read_ns < next_ns ? f->read_ns : next_ns;
 }
 
 static void wait_until(struct tc_warehouse_feed *f, int64_t until_ns)
@@ -340,6 +369,7 @@ static void *feed_main(void *context)
 static void destroy(struct tc_warehouse_feed *f)
 {
     tc_warehouse_slicer_destroy(f->slicer);
+    tc_warehouse_requests_destroy(f->requests);
     tc_json_parser_destroy(f->parser);
     tc_rows_destroy(f->rows);
     tc_grow_fini(&f->lines);
@@ -365,7 +395,13 @@ tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
     f->parser = tc_json_parser_create();
     f->rows = tc_rows_create(TC_TABLE_VERDICT);
     f->slicer = parts->wants_slices ? tc_warehouse_slicer_create(&parts->slicer) : NULL;
-    bool ok = f->parser != NULL && f->rows != NULL && (!parts->wants_slices || f->slicer != NULL);
+    if (parts->wants_requests) {
+        f->parts.requests.open = open_for_requests;
+        f->parts.requests.context = f;
+        f->requests = tc_warehouse_requests_create(&f->parts.requests);
+    }
+    bool ok = f->parser != NULL && f->rows != NULL && (!parts->wants_slices || f->slicer != NULL) &&
+              (!parts->wants_requests || f->requests != NULL);
     sigset_t all;
     sigset_t old;
     (void)sigfillset(&all);

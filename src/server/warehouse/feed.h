@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that writes what the daemon knows into the warehouse: verdicts from the outbox,
- * each once, and slices of the metrics that came in. It opens the warehouse when there is something
- * to write; while it cannot, verdicts wait in the outbox and metrics in the evidence. What it
- * writes of verdicts it writes to the ledger first (warehouse/ledger.h).
+ * each once, slices of the metrics that came in, and the requests that traces tell of. It opens the
+ * warehouse when there is something to write; while it cannot, verdicts wait in the outbox, metrics
+ * and traces in the evidence. What it writes of verdicts it writes to the ledger first
+ * (warehouse/ledger.h).
  */
 #ifndef TC_SERVER_WAREHOUSE_FEED_H
 #define TC_SERVER_WAREHOUSE_FEED_H
@@ -12,6 +13,7 @@
 #include "outbox/outbox.h"
 #include "server/run_book.h"
 #include "server/warehouse/hub.h"
+#include "server/warehouse/requests.h"
 #include "server/warehouse/slicer.h"
 
 #include <stdbool.h>
@@ -26,6 +28,8 @@ struct tc_warehouse_feed_parts {
     struct tc_run_book *runs;
     bool wants_slices;
     struct tc_warehouse_slicer_config slicer;
+    bool wants_requests;
+    struct tc_warehouse_requests_config requests; /* `open` is the feed's */
     size_t wake_bytes; /* handed over metrics are read when there are so many, if not before */
     int64_t retry_ns;  /* after a first failure; 0: a second */
 };

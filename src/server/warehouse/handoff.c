@@ -19,6 +19,7 @@ struct tc_handoff {
     size_t count;
     size_t bytes; /* of the buffers in the ring */
     uint64_t from;
+    uint64_t newest_traces; /* 0: none came */
     bool is_open;
     struct tc_buffer *returned; /* for the pool, which is the loop's */
     size_t wake_bytes;
@@ -148,6 +149,13 @@ void tc_handoff_skip(struct tc_handoff *h, uint64_t number)
     (void)give_returned(h);
 }
 
+void tc_handoff_note_traces(struct tc_handoff *h, uint64_t number)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    h->newest_traces = number > h->newest_traces ? number : h->newest_traces;
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
 bool tc_handoff_give_back(struct tc_handoff *h)
 {
     if (give_returned(h)) {
@@ -197,4 +205,12 @@ void tc_handoff_open(struct tc_handoff *h)
     (void)pthread_mutex_lock(&h->lock);
     h->is_open = true;
     (void)pthread_mutex_unlock(&h->lock);
+}
+
+bool tc_handoff_has_traces(struct tc_handoff *h, uint64_t next)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    bool any = h->newest_traces >= next;
+    (void)pthread_mutex_unlock(&h->lock);
+    return any;
 }

@@ -42,6 +42,9 @@ bool tc_handoff_is_open(struct tc_handoff *h);
 void tc_handoff_put(struct tc_handoff *h, const struct tc_handed *item);
 /* A batch that has to be read from the evidence. */
 void tc_handoff_skip(struct tc_handoff *h, uint64_t number);
+/* A batch of traces, or a file that may have some, is durable. Those are not handed over: who reads
+ * them finds them in the evidence, and need not look before there is one. */
+void tc_handoff_note_traces(struct tc_handoff *h, uint64_t number);
 /* Gives memory of batches back to the pool, those first that were read; false: there is none. */
 bool tc_handoff_give_back(struct tc_handoff *h);
 
@@ -58,5 +61,7 @@ enum tc_handoff_state tc_handoff_take(struct tc_handoff *h, uint64_t next, struc
 void tc_handoff_done(struct tc_handoff *h, const struct tc_handed *item);
 /* The slicer has read all the evidence there is: from now on batches may be put. */
 void tc_handoff_open(struct tc_handoff *h);
+/* Whether traces came from batch `next` on. */
+bool tc_handoff_has_traces(struct tc_handoff *h, uint64_t next);
 
 #endif

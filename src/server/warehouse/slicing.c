@@ -21,6 +21,17 @@ struct tc_warehouse_slicer_config tc_warehouse_slicing_of(const struct tc_config
     };
 }
 
+struct tc_warehouse_requests_config tc_warehouse_requests_of(const struct tc_config *config,
+                                                             const char *evidence_dir)
+{
+    return (struct tc_warehouse_requests_config){
+        .evidence_dir = evidence_dir,
+        .catch_up_ns = config->warehouse_catch_up,
+        .otlp = tc__daemon_otlp_limits(config),
+        .body_max = tc__daemon_body_max(config),
+    };
+}
+
 struct recalled {
     struct tc_json_parser *parser;
     struct tc_warehouse_slicer_config *slicing;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The OpenTelemetry JS SDK as an application uses it: a provider, a processor, an exporter. What
 // the SDK would only log (a failed export, a partial success) is gathered here for the tests.
-import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { DiagLogLevel, ROOT_CONTEXT, diag, trace } from '@opentelemetry/api';
 import { OTLPLogExporter as LogsGrpc } from '@opentelemetry/exporter-logs-otlp-grpc';
 import { OTLPLogExporter as LogsJson } from '@opentelemetry/exporter-logs-otlp-http';
 import { OTLPLogExporter as LogsProto } from '@opentelemetry/exporter-logs-otlp-proto';
@@ -74,22 +74,29 @@ export async function sendMetrics(daemon, form, compression, resource, points) {
   return results;
 }
 
-/** One span for each name, with an event and a status. */
-export async function sendTraces(daemon, form, compression, resource, names) {
+/** Spans { name, options, event, status, end }, each with a trace of its own or as a child of the one before it. */
+export async function sendSpans(daemon, form, compression, resource, spans) {
   const results = [];
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes(resource),
     spanProcessors: [new BatchSpanProcessor(exporter(daemon, form, 'traces', compression, results),
-      { maxQueueSize: names.length + 512, maxExportBatchSize: 512, scheduledDelayMillis: 60000 })],
+      { maxQueueSize: spans.length + 512, maxExportBatchSize: 512, scheduledDelayMillis: 60000 })],
   });
   const tracer = provider.getTracer('tests', '1.0.0');
-  for (const name of names) {
-    const span = tracer.startSpan(name, { attributes: { 'tests.id': name, rank: 3, ratio: 0.25, tags: ['a', 'b'] } });
-    span.addEvent('begun', { n: 1 });
-    span.setStatus({ code: 2, message: 'as tests go' });
-    span.end();
+  let parent = ROOT_CONTEXT;
+  for (const { name, options, event, status, end, isChild } of spans) {
+    const span = tracer.startSpan(name, options, isChild ? parent : ROOT_CONTEXT);
+    parent = trace.setSpan(ROOT_CONTEXT, span);
+    if (event) span.addEvent(...event);
+    if (status) span.setStatus(status);
+    span.end(end);
   }
   await provider.forceFlush();
   await provider.shutdown();
   return results;
 }
+
+/** One span for each name, with an event and a status. */
+export const sendTraces = (daemon, form, compression, resource, names) => sendSpans(daemon, form, compression, resource, names.map((name) => ({
+  name, options: { attributes: { 'tests.id': name, rank: 3, ratio: 0.25, tags: ['a', 'b'] } }, event: ['begun', { n: 1 }], status: { code: 2, message: 'as tests go' },
+})));
