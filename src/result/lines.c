@@ -34,6 +34,22 @@ bool tc__lines_next(struct tc__lines *l, struct tc_slice *out)
     return true;
 }
 
+bool tc__lines_next_part(struct tc__lines *l, struct tc_slice *out)
+{
+    if (l->rest.len == 0) {
+        return false;
+    }
+    size_t end = 0;
+    while (end < l->rest.len && l->rest.ptr[end] != '\n' && l->rest.ptr[end] != '\r') {
+        end++;
+    }
+    l->line += !l->in_line;
+    l->in_line = end < l->rest.len && l->rest.ptr[end] == '\r';
+    *out = tc_slice_head(l->rest, end);
+    l->rest = tc_slice_from(l->rest, end + 1);
+    return true;
+}
+
 /* The length of the escape sequence at the start of s: ESC [ ... letter, or ESC and a character. */
 static size_t escape_length(struct tc_slice s)
 {
