@@ -38,6 +38,9 @@ struct tc_result {
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
 
+/* The status of the run is "failed", whatever the reader said. */
+void tc__result_set_failed(struct tc_result *r);
+
 /* What form.c makes of a file's bytes. */
 struct tc_result_parsed {
     struct tc_result_input in;

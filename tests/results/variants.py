@@ -87,6 +87,7 @@ def good():
                       total_input_tokens=0, total_output_tokens=0, request_goodput=None,
                       **{key: 0.0 for key in vllm if key.endswith("_ms")})
     yield "vllm_one_of_two", "vllm", text([vllm, nothing]), 0.0
+    yield "vllm_all_failed", "vllm", text(nothing), 0.0
     yield "sglang_not_streamed", "sglang", lines([changed(made.SGLANG, mean_tpot_ms=-4e-06, median_tpot_ms=-3e-06, p99_tpot_ms=0.0,
                                                           mean_itl_ms=0.0, median_itl_ms=0.0, std_itl_ms=0.0, p95_itl_ms=0.0,
                                                           p99_itl_ms=0.0, max_itl_ms=0.0)]), 0.0
@@ -134,7 +135,7 @@ def bad():
     yield "no_json", '{"a": 1,}', 2, ["line 1"]
     yield "deep_error", '{"completed": 1, "b": {"c": [1, 2, tru]}}', 2, ["/b/c", "line 1"]
     yield "behind", text(vllm) + "\nDone.\n", 2, ["behind the end"]
-    yield "nothing_completed", text(changed(vllm, completed=0, failed=200)), 2, ["'completed' is 0"]
+    yield "latency_of_nothing", text(changed(vllm, completed=0, failed=200)), 1, ["ttft_mean_ms is 120.25", "no request succeeded"]
     yield "no_completed", text(changed(vllm, completed="many")), 2, ["completed"]
     yield "p50_above_p99", text(changed(vllm, median_ttft_ms=260.0)), 1, ["ttft_p90_ms", "260", "180"]
     yield "p90_above_p99", text(changed(vllm, p90_tpot_ms=31.0)), 1, ["p90_tpot_ms", "31"]
@@ -151,15 +152,17 @@ def bad():
     yield "guidellm_replay", text(changed(made.GUIDELLM, benchmarks__0__config__strategy={"type_": "replay"})), 0, ["guidellm"]
     yield "aiperf_p50", text(changed(made.AIPERF, request_latency__p50=9.5)), 1, ["request_latency"]
     yield "aiperf_unit", text(changed(made.AIPERF, time_to_first_token__unit="furlongs")), 0, ["furlongs"]
-    yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 2, ["request_count"]
-    yield "aiperf_all_failed", lines(made.requests()[-1:] * 2), 2, ["2 failed"]
+    yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 1, ["request_count", "no request succeeded"]
+    yield "aiperf_all_failed", lines(made.requests()[-1:] * 2), 0, ["no request succeeded", "failed", "2"]
+    yield "aiperf_no_request", lines(made.requests()[:1] * 2), 2, ["no request of the profiling phase"]
     yield "aiperf_backwards", text(changed(made.AIPERF, end_time="2025-11-04T22:14:00")), 1, ["ended_at", "before"]
-    yield "guidellm_nothing", text(changed(made.GUIDELLM, benchmarks__0__metrics__request_totals__successful=0)), 2, [
+    yield "guidellm_nothing", text(changed(made.GUIDELLM, benchmarks__0__metrics__request_totals__successful=0)), 1, [
         "/benchmarks/0", "request_totals"]
     yield "guidellm_negative", text(changed(made.GUIDELLM, benchmarks__0__duration=-1.0)), 1, ["duration"]
     yield "inferencex_p50", text(changed(made.INFERENCEX, median_ttft=0.75)), 1, ["median_ttft"]
-    yield "sglang_nothing", lines([changed(made.SGLANG, completed=0)] * 2), 2, ["line:1", "completed", "all others"]
-    yield "sglang_one_nothing", lines([made.SGLANG, changed(made.SGLANG, completed=0)]), 0, ["line:2", "completed", "nothing was"]
+    nothing = changed(made.SGLANG, completed=0, **{key: 0.0 for key in made.SGLANG if key.endswith("_ms")})
+    yield "sglang_nothing", lines([nothing] * 2), 0, ["line:1", "completed", "nothing was", "failed"]
+    yield "sglang_one_nothing", lines([made.SGLANG, nothing]), 0, ["line:2", "completed", "nothing was", "succeeded"]
     yield "tpot_negative", lines([changed(made.SGLANG, median_tpot_ms=-0.5)]), 1, ["median_tpot_ms", "negative"]
 
 
