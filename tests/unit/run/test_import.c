@@ -113,6 +113,13 @@ static void the_order_and_place_of_files_do_not_name_a_run(void **state)
     assert_string_equal(there.manifest_digest, back.manifest_digest);
     assert_string_equal(there.name, "a.json");
     assert_false(there.publishable);
+    /* The same bytes under other names are the same run, which has no other name of its own. */
+    const char *c = vllm("c.json", "m", 1, 1.5);
+    const char *d = vllm("d.json", "m", 2, 1.5);
+    const struct tc_import_file renamed[] = {{TC_ROLE_RESULT, c, false},
+                                             {TC_ROLE_RESULT, d, false}};
+    assert_int_equal(import(renamed, 2, NULL, &t, &back, &err), TC_OK);
+    assert_string_equal(there.run_id, back.run_id);
     /* Other content is another run, and so is another role. */
     const struct tc_import_file role[] = {{TC_ROLE_RESULT, a, false}, {TC_ROLE_ARTIFACT, b, false}};
     assert_int_equal(import(role, 2, NULL, &t, &back, &err), TC_OK);
