@@ -43,6 +43,12 @@ bool tc__word_in(struct tc_slice word, const char *words);
 /* Behind the first `what`; false when the text does not have it. */
 bool tc__text_after(struct tc_slice text, struct tc_slice what, struct tc_slice *out);
 
+/* The next field of a line of CSV; quotes around it are taken off (no tool has quotes inside).
+ * False at the end of the line. */
+bool tc__csv_field(struct tc_slice *io_line, struct tc_slice *out);
+/* "1,234.50" without its commas, if that is a number. */
+bool tc__csv_number(struct tc_slice text, double *out);
+
 /* The last component of a path. */
 struct tc_slice tc__path_last(struct tc_slice path);
 

@@ -146,20 +146,6 @@ bool tc__nccl_is_rccl_csv(struct tc_slice text)
     return tc_slice_starts(text, S(CSV_START)) && tc_slice_contains(text, S("busbw"));
 }
 
-/* The next field, without quotes. */
-static bool next_field(struct tc_slice *io_rest, bool *io_done, struct tc_slice *out)
-{
-    if (*io_done) {
-        return false;
-    }
-    *io_done = tc_slice_find_byte(*io_rest, ',') == TC_NPOS;
-    *out = tc_slice_trim(tc_slice_cut(*io_rest, ',', io_rest));
-    if (out->len >= 2 && out->ptr[0] == '"' && out->ptr[out->len - 1] == '"') {
-        *out = tc_slice_make(out->ptr + 1, out->len - 2);
-    }
-    return true;
-}
-
 tc_status tc__nccl_read_rccl_csv(const struct tc_result_input *in, struct tc__nccl_log *l)
 {
     struct tc__lines lines = tc__lines_of(in->bytes);
@@ -169,9 +155,9 @@ tc_status tc__nccl_read_rccl_csv(const struct tc_result_input *in, struct tc__nc
     struct tc_slice field;
     while (tc__lines_next(&lines, &line)) {
         struct entry e = {.size = 0};
-        bool done = false;
         size_t n = 0;
-        while (next_field(&line, &done, &field)) {
+        while (tc__csv_field(&line, &field)) {
+            field = tc_slice_trim(field);
             if (lines.line == 1 && columns < CSV_COLUMNS_MAX) {
                 names[columns++] = field;
             } else if (n < columns) {
