@@ -19,7 +19,11 @@
 
 static int sniff(const struct tc_result_input *in)
 {
-    return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
+    /* Where no request succeeded there is no table of statistics. */
+    bool failed = tc_slice_starts(in->bytes, TC_LIT("Metric,Value")) &&
+                  tc_slice_contains(in->bytes, TC_LIT("Error Request Count"));
+    return failed || tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY
+                                                                       : TC_SNIFF_NO;
 }
 
 static const struct tc_fact FACTS[] = {
@@ -231,7 +235,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
 
 static tc_status read_csv(struct tc_result *r, struct tc_json root, struct tc_error *err)
 {
-    return tc_map_has(root, LATENCY(""))
+    return tc_map_has(root, LATENCY("") "|error_request_count/avg")
                ? read_summary(r, root, err)
                : tc_fail(err, TC_E_MALFORMED, 0,
                          "no 'Request Latency' and no 'Time to First Token' in the table");

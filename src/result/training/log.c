@@ -23,19 +23,23 @@ static bool read_line(const struct tc__train_log *l, struct tc_slice line, char 
     return l->program->read_line(l, *out_text, out);
 }
 
+static bool is_step(const struct tc__train_log *l, struct tc_slice line, long *out_rank)
+{
+    char plain[LINE_MAX_BYTES];
+    struct tc__train_line v;
+    struct tc_slice text;
+    return tc_slice_contains(line, tc_slice_cstr(l->program->mark)) &&
+           read_line(l, line, plain, out_rank, &text, &v) && v.word == TC_TRAIN_STEP && v.step >= 0;
+}
+
 /* The lowest rank that has lines of steps. */
 static void choose_rank(struct tc__train_log *l, struct tc_slice bytes)
 {
     struct tc__lines lines = tc__lines_of(bytes);
     struct tc_slice line;
     while (next_text(l->program, &lines, &line)) {
-        char plain[LINE_MAX_BYTES];
-        struct tc__train_line v;
-        struct tc_slice text;
         long rank = -1;
-        if (tc_slice_contains(line, tc_slice_cstr(l->program->mark)) &&
-            read_line(l, line, plain, &rank, &text, &v) && v.word == TC_TRAIN_STEP && v.step >= 0 &&
-            (!l->has_rank || rank < l->rank)) {
+        if (is_step(l, line, &rank) && (!l->has_rank || rank < l->rank)) {
             l->rank = rank;
             l->has_rank = true;
         }
@@ -181,7 +185,14 @@ tc_status tc__train_read(const struct tc__train_program *program, const struct t
 int tc__train_sniff(const struct tc__train_program *program, const struct tc_result_input *in)
 {
     struct tc__train_log l = {.program = program};
+    struct tc__lines lines = tc__lines_of(in->bytes);
+    struct tc_slice line;
+    long rank = 0;
     tc_train_search_init(&l.search);
-    choose_rank(&l, in->bytes);
-    return l.has_rank ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
+    while (next_text(program, &lines, &line)) {
+        if (is_step(&l, line, &rank)) {
+            return TC_SNIFF_LIKELY;
+        }
+    }
+    return TC_SNIFF_NO;
 }

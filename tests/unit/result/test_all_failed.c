@@ -98,6 +98,9 @@ static void aiperf_has_no_metrics_then(void **state)
         "{\"request_count\":{\"unit\":\"requests\",\"avg\":0},\"request_throughput\":{\"unit\":"
         "\"requests/sec\",\"avg\":0},\"input_config\":{},\"error_summary\":[{\"count\":5}]}",
         "aiperf", 5);
+    check_failed("Metric,Value\nError Request Count (requests),10.00\n"
+                 "Benchmark Duration (sec),2.50\n",
+                 "aiperf", 10);
 }
 
 static void one_failed_run_of_several_keeps_its_counts(void **state)
