@@ -245,6 +245,9 @@ static void fill_counts(struct tc_result_row *row)
     static const struct tc_definition ERRORS = {"requests - completed", "errors", "requests",
                                                 "requests",
                                                 "computed by tracecore, where all completed"};
+    static const struct tc_definition ALL_FAILED = {"requests - completed", "errors", "requests",
+                                                    "requests",
+                                                    "computed by tracecore, where none completed"};
     static const struct tc_definition REQUESTS = {"completed + errors", "requests", "requests",
                                                   "requests", COMPUTED};
     static const struct tc_definition RATE = {"errors / requests", "error_rate", "ratio", "ratio",
@@ -258,6 +261,10 @@ static void fill_counts(struct tc_result_row *row)
     if (has_requests && has_completed && !has_errors && requests == completed) {
         tc_result_int(row, TC_SERVING_ERRORS, 0, &ERRORS);
         has_errors = true;
+    } else if (has_requests && has_completed && !has_errors && completed == 0 && requests > 0) {
+        errors = requests;
+        tc_result_int(row, TC_SERVING_ERRORS, errors, &ALL_FAILED);
+        has_errors = true;
     }
     if (!has_requests && has_completed && has_errors && completed >= 0 && errors >= 0 &&
         !__builtin_add_overflow(completed, errors, &requests)) {
@@ -270,13 +277,77 @@ static void fill_counts(struct tc_result_row *row)
     }
 }
 
+/* ---- runs without a request that succeeded ---- */
+
+static bool is_failed(const struct tc_result_row *row)
+{
+    return tc_result_known(row, TC_SERVING_COMPLETED) &&
+           tc_result_get_int(row, TC_SERVING_COMPLETED) == 0;
+}
+
+/* Latencies over nothing are none; where they are not 0, the file cannot be right. */
+static void clear_latencies(const struct check *c, struct tc_result_row *row)
+{
+    bool told = false;
+    tc_result_note(c->r, false, row->where, field_of(c, TC_SERVING_COMPLETED),
+                   "is 0: no request succeeded, so nothing was measured");
+    for (size_t i = TC_SERVING_TTFT_MEAN; i <= TC_SERVING_JITTER; i++) {
+        if (!known(c, i) || !tc_slice_eq(tc_slice_cstr(c->table->columns[i].unit), TC_LIT("ms"))) {
+            continue;
+        }
+        if (!told && fabs(real_of(c, i)) >= CLOCK_MS) {
+            tc_result_note(c->r, true, row->where, field_of(c, i),
+                           "%s is %s, and no request succeeded", c->table->columns[i].name,
+                           shortest(real_of(c, i)).text);
+            told = true;
+        }
+        tc_result_clear(row, i);
+    }
+}
+
+/* So with the slices of such a row: a 0 is none. */
+static void clear_zeros(struct tc_result_row *slice)
+{
+    if (!tc_slice_eq(tc_result_get_text(slice, TC_SLICE_UNIT), TC_LIT("ms"))) {
+        return;
+    }
+    for (size_t i = TC_SLICE_MIN; i <= TC_SLICE_LAST; i++) {
+        if (tc_result_known(slice, i) && fabs(tc_result_get_real(slice, i)) < CLOCK_MS) {
+            tc_result_clear(slice, i);
+        }
+    }
+}
+
+/* All points of a run that say how many requests succeeded say none. */
+static bool is_failed_run(const struct tc_result *r)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < r->row_count; i++) {
+        if (r->rows[i]->table == TC_TABLE_SERVING) {
+            if (!is_failed(r->rows[i])) {
+                return false;
+            }
+            failed++;
+        }
+    }
+    return failed > 0;
+}
+
 void tc__result_check(struct tc_result *r)
 {
+    if (is_failed_run(r)) {
+        tc__result_set_failed(r);
+    }
+    bool in_failed = false;
     for (size_t i = 0; i < r->row_count; i++) {
         struct tc_result_row *row = r->rows[i];
         struct check c = {.r = r, .row = row, .table = tc_table_info(row->table)};
         switch (row->table) {
         case TC_TABLE_SERVING:
+            in_failed = is_failed(row);
+            if (in_failed) {
+                clear_latencies(&c, row);
+            }
             fill_counts(row);
             check_serving(&c);
             tc__result_check_bounds(row);
@@ -285,6 +356,9 @@ void tc__result_check(struct tc_result *r)
             check_training(&c);
             break;
         case TC_TABLE_SLICE:
+            if (in_failed) {
+                clear_zeros(row);
+            }
             check_slice(&c);
             break;
         default:

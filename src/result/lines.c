@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/json/raw.h"
+#include "result/map.h"
 
 #include <string.h>
 
@@ -31,6 +32,22 @@ bool tc__lines_next(struct tc__lines *l, struct tc_slice *out)
     const char *last = line.len == 0 ? NULL : memrchr(line.ptr, '\r', line.len);
     l->line++;
     *out = last == NULL ? line : tc_slice_from(line, (size_t)(last - line.ptr) + 1);
+    return true;
+}
+
+bool tc__lines_next_part(struct tc__lines *l, struct tc_slice *out)
+{
+    if (l->rest.len == 0) {
+        return false;
+    }
+    size_t end = 0;
+    while (end < l->rest.len && l->rest.ptr[end] != '\n' && l->rest.ptr[end] != '\r') {
+        end++;
+    }
+    l->line += !l->in_line;
+    l->in_line = end < l->rest.len && l->rest.ptr[end] == '\r';
+    *out = tc_slice_head(l->rest, end);
+    l->rest = tc_slice_from(l->rest, end + 1);
     return true;
 }
 
@@ -176,6 +193,38 @@ bool tc__text_after(struct tc_slice text, struct tc_slice what, struct tc_slice 
     }
     *out = tc_slice_from(text, at + what.len);
     return true;
+}
+
+bool tc__csv_field(struct tc_slice *io_line, struct tc_slice *out)
+{
+    if (io_line->ptr == NULL) {
+        return false;
+    }
+    struct tc_slice line = *io_line;
+    if (line.len > 0 && line.ptr[0] == '"') {
+        size_t end = tc_slice_find_byte(tc_slice_from(line, 1), '"');
+        end = end == TC_NPOS ? line.len - 1 : end;
+        *out = tc_slice_make(line.ptr + 1, end);
+        line = tc_slice_from(line, end + 2);
+        *io_line = line.len > 0 && line.ptr[0] == ',' ? tc_slice_from(line, 1) : TC_EMPTY;
+        return true;
+    }
+    size_t comma = tc_slice_find_byte(line, ',');
+    *out = comma == TC_NPOS ? line : tc_slice_head(line, comma);
+    *io_line = comma == TC_NPOS ? TC_EMPTY : tc_slice_from(line, comma + 1);
+    return true;
+}
+
+bool tc__csv_number(struct tc_slice text, double *out)
+{
+    char data[64];
+    struct tc_buf b = tc_buf_make(data, sizeof data);
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] != ',') {
+            tc_buf_char(&b, text.ptr[i]);
+        }
+    }
+    return !b.overflowed && tc_map_parse_number(tc_slice_trim(tc_buf_slice(&b)), out);
 }
 
 struct tc_slice tc__path_last(struct tc_slice path)

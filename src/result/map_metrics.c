@@ -2,6 +2,7 @@
 #include "result/map_metrics.h"
 
 #include "base/json/out.h"
+#include "result/lines_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,31 +182,10 @@ void tc_metrics_requests(struct tc_result_row *row)
 
 /* ---- CSV ---- */
 
-/* The next field of a line; quotes around it are taken off (none of these files has quotes inside).
- * False at the end of the line. */
-static bool next_field(struct tc_slice *io_line, struct tc_slice *out)
-{
-    if (io_line->ptr == NULL) {
-        return false;
-    }
-    struct tc_slice line = *io_line;
-    if (line.len > 0 && line.ptr[0] == '"') {
-        size_t end = tc_slice_find_byte(tc_slice_from(line, 1), '"');
-        end = end == TC_NPOS ? line.len - 1 : end;
-        *out = tc_slice_make(line.ptr + 1, end);
-        line = tc_slice_from(line, end + 2);
-        *io_line = line.len > 0 && line.ptr[0] == ',' ? tc_slice_from(line, 1) : TC_EMPTY;
-        return true;
-    }
-    size_t comma = tc_slice_find_byte(line, ',');
-    *out = comma == TC_NPOS ? line : tc_slice_head(line, comma);
-    *io_line = comma == TC_NPOS ? TC_EMPTY : tc_slice_from(line, comma + 1);
-    return true;
-}
-
 /* "Time to First Token (ms)" as time_to_first_token and ms; "HTTP Waiting (TTFB) (ms)" has the unit
- * in the last ones. */
-static void put_name(struct tc_json_out *j, struct tc_slice label, struct tc_slice *out_unit)
+ * in the last ones. Of one GPU: "gpu_power_usage.gpu0". */
+static void put_name(struct tc_json_out *j, struct tc_slice label, struct tc_slice gpu,
+                     struct tc_slice *out_unit)
 {
     const char *last = label.len == 0 ? NULL : memrchr(label.ptr, '(', label.len);
     *out_unit = TC_EMPTY;
@@ -220,35 +200,31 @@ static void put_name(struct tc_json_out *j, struct tc_slice label, struct tc_sli
         char c = label.ptr[i];
         tc_buf_char(&name, c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
     }
+    tc_buf_str(&name, gpu.len > 0 ? TC_LIT(".") : TC_EMPTY);
+    tc_buf_str(&name, gpu);
     tc_json_key_str(j, tc_buf_slice(&name));
-}
-
-/* "1,234.50" without its commas, if that is a number. */
-static bool parse_value(struct tc_slice text, double *out)
-{
-    char data[64];
-    struct tc_buf b = tc_buf_make(data, sizeof data);
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] != ',') {
-            tc_buf_char(&b, text.ptr[i]);
-        }
-    }
-    return !b.overflowed && tc_map_parse_number(tc_slice_trim(tc_buf_slice(&b)), out);
 }
 
 /* One metric of the table whose columns are `names`. */
 static void put_metric(struct tc_json_out *j, struct tc_slice line, const struct tc_slice *names,
                        size_t count)
 {
+    struct tc_slice label = TC_EMPTY;
     struct tc_slice field = TC_EMPTY;
+    struct tc_slice gpu = TC_EMPTY;
     struct tc_slice unit = TC_EMPTY;
-    (void)next_field(&line, &field);
-    put_name(j, field, &unit);
+    size_t first = 1;
+    (void)tc__csv_field(&line, &label);
+    if (count > 1 && tc_slice_eq(names[1], TC_LIT("GPU"))) {
+        (void)tc__csv_field(&line, &gpu);
+        first = 2;
+    }
+    put_name(j, label, gpu, &unit);
     tc_json_add_object(j);
     tc_json_put_str(j, "unit", unit);
-    for (size_t i = 1; i < count && next_field(&line, &field); i++) {
+    for (size_t i = first; i < count && tc__csv_field(&line, &field); i++) {
         double value = 0;
-        if (parse_value(field, &value)) {
+        if (tc__csv_number(field, &value)) {
             bool single = tc_slice_eq(names[i], TC_LIT("Value"));
             tc_json_key_str(j, single ? TC_LIT("avg") : names[i]);
             tc_json_add_f64(j, value);
@@ -264,7 +240,7 @@ static void put_lines(struct tc_json_out *j, struct tc_slice text)
     while (text.len > 0) {
         struct tc_slice line = tc_slice_trim(tc_slice_cut(text, '\n', &text));
         if (tc_slice_starts(line, TC_LIT("Metric,"))) {
-            for (count = 0; count < CSV_FIELDS_MAX && next_field(&line, &names[count]);) {
+            for (count = 0; count < CSV_FIELDS_MAX && tc__csv_field(&line, &names[count]);) {
                 count++;
             }
         } else if (line.len == 0) {

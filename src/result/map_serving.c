@@ -326,39 +326,11 @@ tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
         TC_TRY(tc_result_reader(r)->read_run(r, o, docs.where, &common, err));
     }
     tc_serving_common_tell(r, &common);
-    return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
+    return status == TC_E_NOTFOUND ? TC_OK : status;
 }
 
 tc_status tc_serving_completed(const struct tc_result_row *row, const char *field,
-                               struct tc_serving_common *common, struct tc_error *err)
-{
-    bool nothing = row != NULL && tc_result_known(row, TC_SERVING_COMPLETED) &&
-                   tc_result_get_int(row, TC_SERVING_COMPLETED) == 0;
-    if (!nothing || !common->several) {
-        common->any_completed = true;
-        return tc_serving_require_completed(row, field, err);
-    }
-    tc_result_note(row->result, false, row->where, field,
-                   "is 0: no request succeeded, so nothing was measured");
-    if (common->nothing_at[0] == '\0') {
-        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%.*s: '%.30s'",
-                       TC_FMT(tc_slice_head(row->where, 31)), field);
-    }
-    return TC_OK;
-}
-
-tc_status tc_serving_any_completed(const struct tc_serving_common *common, struct tc_error *err)
-{
-    if (common->any_completed || common->nothing_at[0] == '\0') {
-        return TC_OK;
-    }
-    return tc_fail(err, TC_E_MALFORMED, 0,
-                   "%s is 0, and so with all others: no request succeeded, so nothing was measured",
-                   common->nothing_at);
-}
-
-tc_status tc_serving_require_completed(const struct tc_result_row *row, const char *field,
-                                       struct tc_error *err)
+                               struct tc_error *err)
 {
     if (row == NULL) {
         return TC_OK;
@@ -367,11 +339,6 @@ tc_status tc_serving_require_completed(const struct tc_result_row *row, const ch
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%.*s%s'%s' has no whole number of completed requests", TC_FMT(row->where),
                        row->where.len > 0 ? ": " : "", field);
-    }
-    if (tc_result_get_int(row, TC_SERVING_COMPLETED) == 0) {
-        return tc_fail(err, TC_E_MALFORMED, 0,
-                       "%.*s%s'%s' is 0: no request succeeded, so nothing was measured",
-                       TC_FMT(row->where), row->where.len > 0 ? ": " : "", field);
     }
     return TC_OK;
 }

@@ -34,8 +34,6 @@ struct tc_serving_common {
     double output_tokens;
     char dataset[128];
     bool several; /* the file is a list or lines: what differs must be in the point */
-    bool any_completed;
-    char nothing_at[80]; /* the first run without a completed request; "": there is none */
     bool input_differs;
     bool output_differs;
     bool dataset_differs;
@@ -89,14 +87,9 @@ int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const ch
 TC_CHECKED tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
                                      struct tc_error *err);
 
-/* TC_E_MALFORMED that names the field unless the row has at least one completed request. Of a file
- * with several runs one may have none: that is a note, and tc_serving_any_completed tells at the
- * end when it was so with all of them. */
+/* TC_E_MALFORMED that names the field unless the row says how many requests succeeded. A run in
+ * which none did is recorded as failed (result/check.c). */
 TC_CHECKED tc_status tc_serving_completed(const struct tc_result_row *row, const char *field,
-                                          struct tc_serving_common *common, struct tc_error *err);
-TC_CHECKED tc_status tc_serving_any_completed(const struct tc_serving_common *common,
-                                              struct tc_error *err);
-TC_CHECKED tc_status tc_serving_require_completed(const struct tc_result_row *row,
-                                                  const char *field, struct tc_error *err);
+                                          struct tc_error *err);
 
 #endif

@@ -12,13 +12,22 @@
 
 #define POINT_MAX 1024
 
+/* Readers may have it in the point themselves. */
+static bool has_key(struct tc_slice point, struct tc_slice key)
+{
+    size_t at = tc_slice_find(point, key);
+    return at != TC_NPOS && (at == 0 || point.ptr[at - 1] == ' ');
+}
+
 /* "in=1024 concurrency=8 rate=2.5": what the row and its slices have in common. */
 static void put_load(struct tc_buf *b, const struct tc_result_row *serving)
 {
-    if (tc_result_known(serving, TC_SERVING_CONCURRENCY)) {
+    struct tc_slice point = tc_buf_slice(b);
+    if (tc_result_known(serving, TC_SERVING_CONCURRENCY) &&
+        !has_key(point, TC_LIT("concurrency="))) {
         tc_map_point_number(b, "concurrency", tc_result_get_real(serving, TC_SERVING_CONCURRENCY));
     }
-    if (tc_result_known(serving, TC_SERVING_REQUEST_RATE)) {
+    if (tc_result_known(serving, TC_SERVING_REQUEST_RATE) && !has_key(point, TC_LIT("rate="))) {
         tc_map_point_number(b, "rate", tc_result_get_real(serving, TC_SERVING_REQUEST_RATE));
     }
 }

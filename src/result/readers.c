@@ -78,11 +78,13 @@ static tc_status say_unknown(const struct tc_result_parsed *p, struct tc_error *
     char data[TC_ERROR_MESSAGE_MAX];
     struct tc_buf names = tc_buf_make(data, sizeof data);
     for (size_t i = 0; i < READER_COUNT; i++) {
-        tc_buf_str(&names, i > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_buf_str(&names, tc_slice_cstr(READERS[i]->name));
+        if ((READERS[i]->forms & 1u << p->in.form) != 0 && !READERS[i]->only_facts) {
+            tc_buf_str(&names, names.len > 0 ? TC_LIT(", ") : TC_EMPTY);
+            tc_buf_str(&names, tc_slice_cstr(READERS[i]->name));
+        }
     }
     static const char *const FORMS[] = {"text", "JSON", "JSON lines"};
-    return tc_fail(err, TC_E_UNSUPPORTED, 0, "%s that no reader knows; --format NAME: %.*s",
+    return tc_fail(err, TC_E_UNSUPPORTED, 0, "%s that no reader knows; --format: %.*s",
                    p->in.was_yaml ? "YAML" : FORMS[p->in.form], TC_FMT(tc_buf_slice(&names)));
 }
 

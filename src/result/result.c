@@ -409,6 +409,15 @@ void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column
     }
 }
 
+void tc__result_set_failed(struct tc_result *r)
+{
+    struct tc_rows *facts = facts_of(r, TC_TABLE_RUN);
+    tc_status status = facts == NULL ? TC_OK : tc_rows_text(facts, TC_RUN_STATUS, TC_LIT("failed"));
+    if (status != TC_OK) {
+        fail(r, status);
+    }
+}
+
 void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column, int64_t value)
 {
     struct tc_rows *facts = facts_of(r, table);

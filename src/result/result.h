@@ -177,7 +177,7 @@ struct tc_recognition {
 struct tc_serving_common; /* map_serving.h */
 
 /* More than any reader has, and one that ends them. */
-#define TC_RECOGNITIONS_MAX 6
+#define TC_RECOGNITIONS_MAX 7
 
 struct tc_reader {
     const char *name;                                /* stable id, the `tool` column: "vllm" */

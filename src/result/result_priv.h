@@ -53,6 +53,8 @@ void *tc__result_take(struct tc_result *r, size_t bytes, size_t align);
 void tc__result_end_requests(struct tc_result *r);
 /* Notes the percentiles of a serving row that its requests do not give. */
 void tc__result_check_bounds(const struct tc_result_row *row);
+/* The status of the run is "failed", whatever the reader said. */
+void tc__result_set_failed(struct tc_result *r);
 
 /* What form.c makes of a file's bytes. */
 struct tc_result_parsed {

@@ -109,7 +109,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_slice point = tc_serving_set_point(row, &p);
     tc_map_values(row, o, FACTS);
     tc_map_dists(row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
-    TC_TRY(tc_serving_completed(row, "completed", common, err));
+    TC_TRY(tc_serving_completed(row, "completed", err));
     TC_TRY(tc_serving_details(row, o, err));
     tc_serving_load(row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);

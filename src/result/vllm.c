@@ -85,9 +85,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_map_values(row, o, FACTS);
     tc_map_dists(row, point, o, &tc_style_vllm, DISTS, TC_COUNT(DISTS));
     if (tc_map_has(o, "completed?")) {
-        TC_TRY(tc_serving_completed(row, "completed", common, err));
-    } else {
-        common->any_completed = true;
+        TC_TRY(tc_serving_completed(row, "completed", err));
     }
     TC_TRY(tc_serving_details(row, o, err));
     tc_serving_load(row, o,

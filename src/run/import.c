@@ -71,6 +71,10 @@ static tc_status check_wanted(const struct tc_import *want, struct tc_error *err
                        "--run-id takes 1 to %d letters, digits, and . _ - : in it, not \"%s\"",
                        TC_RUN_ID_MAX, want->run_id);
     }
+    if (want->run_id != NULL && want->again) {
+        return tc_fail(err, TC_E_USAGE, 0,
+                       "--again names the run by itself: leave out --run-id, or --again");
+    }
     if (contracts > 0 && want->name != NULL) {
         return tc_fail(err, TC_E_USAGE, 0,
                        "--name is for runs without a contract: metadata.name is this one's name");
@@ -190,6 +194,9 @@ static tc_status import(struct tc__import *i, struct tc_import_outcome *out, str
         TC_TRY(i->sink->open(i->sink->context, &i->w, err));
     }
     TC_ASSERT(i->w != NULL || i->want->dry_run);
+    if (i->w != NULL && i->want->again) {
+        TC_TRY(tc__import_repeat(i, err));
+    }
     if (i->w != NULL) {
         TC_TRY(tc__import_is_there(i, &out->was_there, err));
         TC_TRY(out->was_there ? tc__import_tell_words(i, err) : tc__import_check_twins(i, err));

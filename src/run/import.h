@@ -29,19 +29,22 @@ struct tc_import {
     const struct tc_import_file *files; /* a contract at most once */
     size_t file_count;
     const struct tc_reader *reader; /* --format; NULL: from content */
-    const char *run_id;             /* NULL: run- and the start of the manifest's digest */
+    const char *run_id;             /* NULL: run- and the start of the digest of its identity */
     const char *name;               /* exploratory runs; NULL: of the first result file */
     const char *replicate_group;    /* NULL: the case */
     const char *scheduler_run_id;
     const char *job_uid;
     const char *intent;
     int64_t now_us;
+    bool again;   /* the same bytes are another measurement: a new run, and a replicate */
     bool force;   /* contradictions become recorded warnings */
     bool dry_run; /* read and check only */
     /* Of a rebuild: the files are evidence, and the run is in the ledger, so only rows are written;
      * the caller keeps other imports away. */
     bool is_stored;
-    int64_t replicate_index; /* with is_stored: as it was; 0: the next one */
+    int64_t replicate_index;   /* with is_stored: as it was; 0: the next one */
+    const char *stored_run_id; /* with is_stored: as it was */
+    uint64_t repetition;       /* with is_stored: as it was */
 };
 
 /* Bytes of a run's id, and of a name or another word that is given with it. */

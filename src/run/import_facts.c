@@ -234,9 +234,65 @@ static tc_status settle_column(struct tc__import *i, const struct tc__fact *fact
     return TC_OK;
 }
 
+/* ---- one machine, or all of them ---- */
+
+static bool is_count(const struct tc__fact *f)
+{
+    return f->table == TC_TABLE_HARDWARE &&
+           (f->column == TC_HARDWARE_GPU_COUNT || f->column == TC_HARDWARE_NODE_COUNT);
+}
+
+/* Of what describes a machine, and measured nothing. */
+static bool is_of_probe(const struct tc__import *i, const struct tc__fact *f)
+{
+    const struct tc_reader *reader = i->sources[f->source].reader;
+    return reader != NULL && reader->only_facts;
+}
+
+/* Whether a probe's count is that of one machine out of the several that a result tells of. */
+static bool is_of_one(const struct tc__fact *probe, const struct tc__fact *result)
+{
+    return probe->column == result->column && probe->column == TC_HARDWARE_NODE_COUNT
+               ? probe->integer != result->integer
+               : probe->column == result->column && probe->integer < result->integer;
+}
+
+/*
+ * A probe counts the GPUs of one machine, a result those that it ran on. Where there were several
+ * machines, the probe's counts are left out, both: the GPUs of one beside the number of all would
+ * be taken for each other.
+ */
+static void leave_out_probe_counts(struct tc__import *i)
+{
+    bool several = false;
+    bool counted = false; /* by a result: the GPUs that it used, which may be fewer */
+    size_t kept = 0;
+    for (size_t n = 0; n < i->fact_count; n++) {
+        const struct tc__fact *result = &i->facts[n];
+        if (!is_count(result) || is_of_probe(i, result)) {
+            continue;
+        }
+        counted |= result->column == TC_HARDWARE_GPU_COUNT;
+        for (size_t m = 0; !several && m < i->fact_count; m++) {
+            const struct tc__fact *probe = &i->facts[m];
+            several |= is_count(probe) && is_of_probe(i, probe) && is_of_one(probe, result);
+        }
+    }
+    for (size_t n = 0; n < i->fact_count; n++) {
+        const struct tc__fact *f = &i->facts[n];
+        bool left_out = is_count(f) && is_of_probe(i, f) &&
+                        (several || (counted && f->column == TC_HARDWARE_GPU_COUNT));
+        if (!left_out) {
+            i->facts[kept++] = i->facts[n];
+        }
+    }
+    i->fact_count = kept;
+}
+
 tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
 {
     size_t kept = 0;
+    leave_out_probe_counts(i);
     if (i->fact_count == 0) {
         return TC_OK;
     }

@@ -185,13 +185,15 @@ static struct tc_slice first_name(const struct tc__import *i)
     return first;
 }
 
-static tc_status manifest(struct tc__import *i, struct tc_error *err)
+static tc_status manifest(struct tc__import *i, struct tc_digest *out_identity,
+                          struct tc_error *err)
 {
     struct tc_manifest m = {
         .name = i->contract != NULL ? i->said.name : tc_slice_cstr(i->want->name),
         .contract = i->has_contract_digest ? &i->contract_digest : NULL,
         .workload = i->has_workload ? &i->workload : NULL,
         .run_id = tc_slice_cstr(i->want->run_id),
+        .repetition = i->repetition,
     };
     i->name = m.name.len > 0 ? m.name : first_name(i);
     m.files = calloc(i->source_count, sizeof *m.files);
@@ -205,25 +207,55 @@ static tc_status manifest(struct tc__import *i, struct tc_error *err)
                 (struct tc_manifest_file){s->file->role, s->name, s->digest, s->size};
         }
     }
+    free(i->manifest);
+    i->manifest = NULL;
     tc_status status = tc_manifest_write(&m, &i->manifest, &i->manifest_len, err);
+    if (status == TC_OK) {
+        status = tc_manifest_identity(&m, out_identity, err);
+    }
     free(m.files);
     return status;
+}
+
+static tc_status name_run(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_digest identity;
+    const char *given = i->want->stored_run_id != NULL ? i->want->stored_run_id : i->want->run_id;
+    TC_TRY(manifest(i, &identity, err));
+    if (tc_digest_sha256(tc_slice_make(i->manifest, i->manifest_len), &i->manifest_digest) !=
+        TC_OK) {
+        return tc__import_nomem(err);
+    }
+    tc_digest_text(&i->manifest_digest, i->manifest_text);
+    if (given != NULL) {
+        (void)snprintf(i->run_id, sizeof i->run_id, "%s", given);
+    } else {
+        put_id(i->run_id, sizeof i->run_id, "run-", &identity);
+    }
+    return TC_OK;
+}
+
+tc_status tc__import_warn_repetition(struct tc__import *i, struct tc_error *err)
+{
+    return i->repetition == 0
+               ? TC_OK
+               : tc__import_warnf(i, TC__NOWHERE, err, "",
+                                  "the bytes of a run that is there: repetition %llu of it, as "
+                                  "--again says",
+                                  (unsigned long long)i->repetition);
 }
 
 tc_status tc__import_identity(struct tc__import *i, struct tc_error *err)
 {
     TC_TRY(workload(i, err));
     TC_TRY(benchmark_case(i, err));
-    TC_TRY(manifest(i, err));
-    if (tc_digest_sha256(tc_slice_make(i->manifest, i->manifest_len), &i->manifest_digest) !=
-        TC_OK) {
-        return tc__import_nomem(err);
-    }
-    tc_digest_text(&i->manifest_digest, i->manifest_text);
-    if (i->want->run_id != NULL) {
-        (void)snprintf(i->run_id, sizeof i->run_id, "%s", i->want->run_id);
-    } else {
-        put_id(i->run_id, sizeof i->run_id, "run-", &i->manifest_digest);
-    }
-    return TC_OK;
+    i->repetition = i->want->repetition;
+    TC_TRY(name_run(i, err));
+    return tc__import_warn_repetition(i, err);
+}
+
+tc_status tc__import_name_again(struct tc__import *i, uint64_t repetition, struct tc_error *err)
+{
+    i->repetition = repetition;
+    return name_run(i, err);
 }

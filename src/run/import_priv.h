@@ -133,6 +133,8 @@ struct tc__import {
     char contract_digest_text[TC_DIGEST_TEXT];
     char case_id[32];
     char run_id[128];
+    uint64_t repetition;   /* of the same bytes; 0: the first */
+    bool other_file_names; /* the run is there, and its manifest has other names */
     struct tc_slice name;
     struct tc_slice group;
     int64_t replicate_index; /* once its row is written; 0: it is none */
@@ -203,6 +205,11 @@ const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table tab
 /* ---- import_identity.c: digests and names ---- */
 
 TC_CHECKED tc_status tc__import_identity(struct tc__import *i, struct tc_error *err);
+/* Told and kept for the run's row, where it is a repetition. */
+TC_CHECKED tc_status tc__import_warn_repetition(struct tc__import *i, struct tc_error *err);
+/* Names it anew, as that repetition of the same bytes. */
+TC_CHECKED tc_status tc__import_name_again(struct tc__import *i, uint64_t repetition,
+                                           struct tc_error *err);
 /* The readers that took a result, as a JSON list in order. */
 void tc__import_tools_json(const struct tc__import *i, struct tc_json_out *j);
 
@@ -247,9 +254,11 @@ TC_CHECKED tc_status tc__definitions_write(struct tc__import *i, uint64_t *io_ro
 
 /* ---- import_there.c: what is there already ---- */
 
-/* Whether the run is there with the same content; with other content it is an error that says
- * which file differs. */
+/* Whether the run is there with the same content, be it under other file names; with other content
+ * it is an error that says which file differs. */
 TC_CHECKED tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err);
+/* With --again: the first repetition that is not there yet. */
+TC_CHECKED tc_status tc__import_repeat(struct tc__import *i, struct tc_error *err);
 /* Results that are part of another run already: odd, and no replicate of that one. */
 TC_CHECKED tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err);
 /* Options that differ from what the run that is there already has: told. */

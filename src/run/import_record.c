@@ -15,6 +15,7 @@ tc_status tc__import_record(struct tc__import *i, struct tc_error *err)
         .run_id = tc_slice_cstr(i->run_id),
         .manifest = i->manifest_digest,
         .replicate_index = i->replicate_index,
+        .repetition = i->repetition,
         .format = tc_slice_cstr(want->reader == NULL ? NULL : want->reader->name),
         .given_run_id = tc_slice_cstr(want->run_id),
         .name = tc_slice_cstr(want->name),

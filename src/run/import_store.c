@@ -399,6 +399,9 @@ static tc_status put_back_in(struct tc__import *i, struct tc_files *files,
             out->put_back++;
         }
     }
+    if (i->other_file_names) {
+        return TC_OK; /* its manifest is another one, which cannot be made of these */
+    }
     TC_TRY(is_sound(i, files, &i->manifest_digest, TC__NOWHERE, " of the manifest", &sound, err));
     if (!sound) {
         TC_TRY(

@@ -10,6 +10,8 @@
 /* Result files that are looked for in other runs: two runs that share results share one of these,
  * and each costs a look at all runs. */
 #define TWINS_ASKED_MAX 64
+/* More than anyone repeats the same bytes. */
+#define REPETITIONS_MAX 10000
 
 /* ---- small answers ---- */
 
@@ -55,12 +57,13 @@ static const struct tc__source *source_of(const struct tc__import *i, struct tc_
     return NULL;
 }
 
-/* The first file that is not the same in both, in words. */
+/* The first file that is not the same in both, in words; empty when all bytes are. */
 static void say_difference(struct tc__import *i, struct tc_json files, char *out, size_t size)
 {
     struct tc_json file;
     size_t there = 0;
     size_t here = 0;
+    out[0] = '\0';
     for (struct tc_json_iter it = tc_json_iter_make(files); tc_json_iter_next(&it, NULL, &file);) {
         struct tc_slice role = tc_json_get_string(file, TC_LIT("role"));
         struct tc_slice name = tc_json_get_string(file, TC_LIT("name"));
@@ -83,17 +86,21 @@ static void say_difference(struct tc__import *i, struct tc_json files, char *out
     for (size_t n = 0; n < i->source_count; n++) {
         here += i->sources[n].left_out ? 0 : 1;
     }
-    (void)snprintf(out, size,
-                   here > there ? "there are files here that it does not have"
-                                : "its name or workload differ");
+    if (here > there) {
+        (void)snprintf(out, size, "there are files here that it does not have");
+    }
 }
 
-static tc_status tell_difference(struct tc__import *i, struct tc_error *err)
+/* The id is there with another manifest: the same bytes under other names are the same run. */
+static tc_status compare_content(struct tc__import *i, struct tc_slice manifest,
+                                 struct tc_error *err)
 {
     struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
     struct tc_slice uris = TC_EMPTY;
     struct tc_json files;
+    struct tc_slice name = TC_EMPTY;
     char what[200] = "";
+    TC_TRY(ask_text(i, "SELECT name FROM benchmark_run_fact WHERE run_id = ?", &id, 1, &name, err));
     TC_TRY(ask_text(i, "SELECT raw_uris FROM artifact_lineage_dim WHERE run_id = ?", &id, 1, &uris,
                     err));
     struct tc_json_parser *parser = tc_json_parser_create();
@@ -104,9 +111,38 @@ static tc_status tell_difference(struct tc__import *i, struct tc_error *err)
         say_difference(i, files, what, sizeof what);
     }
     tc_json_parser_destroy(parser);
+    bool other_name = i->want->name != NULL && !tc_slice_eq(name, tc_slice_cstr(i->want->name));
+    if (what[0] == '\0' && !other_name) {
+        i->other_file_names = true;
+        i->name = name;
+        (void)snprintf(i->manifest_text, sizeof i->manifest_text, "%.*s", TC_FMT(manifest));
+        return TC_OK;
+    }
+    if (what[0] == '\0') {
+        (void)snprintf(what, sizeof what, "its name differs");
+    }
     tc__import_error(i, TC__NOWHERE, TC_EMPTY, TC_LIT("run_id"), tc_slice_cstr(what));
     return tc_fail(err, TC_E_MALFORMED, 0,
                    "run %s is there with other content; give another --run-id, or none", i->run_id);
+}
+
+/* Before the names of files were left out of it, an id was of the manifest's digest. */
+static tc_status find_older(struct tc__import *i, bool *out, struct tc_error *err)
+{
+    struct tc_bind digest = tc__bind_text(tc_slice_cstr(i->manifest_text));
+    struct tc_slice id = TC_EMPTY;
+    if (i->want->run_id != NULL || i->want->is_stored) {
+        return TC_OK;
+    }
+    TC_TRY(ask_text(i,
+                    "SELECT run_id FROM benchmark_run_fact WHERE artifact_manifest_digest = ? "
+                    "ORDER BY run_id",
+                    &digest, 1, &id, err));
+    if (id.len > 0 && id.len < sizeof i->run_id) {
+        (void)snprintf(i->run_id, sizeof i->run_id, "%.*s", TC_FMT(id));
+        *out = true;
+    }
+    return TC_OK;
 }
 
 tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err)
@@ -114,16 +150,36 @@ tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *
     struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
     struct tc_slice digest = TC_EMPTY;
     *out = false;
+    i->other_file_names = false;
     TC_TRY(ask_text(i, "SELECT artifact_manifest_digest FROM benchmark_run_fact WHERE run_id = ?",
                     &id, 1, &digest, err));
     if (digest.len == 0) {
-        return TC_OK;
+        return find_older(i, out, err);
     }
     if (!tc_slice_eq(digest, tc_slice_cstr(i->manifest_text))) {
-        return tell_difference(i, err);
+        TC_TRY(compare_content(i, digest, err));
     }
     *out = true;
     return TC_OK;
+}
+
+/* ---- the same bytes, measured again ---- */
+
+tc_status tc__import_repeat(struct tc__import *i, struct tc_error *err)
+{
+    bool there = false;
+    char first[sizeof i->run_id];
+    TC_TRY(tc__import_is_there(i, &there, err));
+    (void)snprintf(first, sizeof first, "%s", i->run_id);
+    for (uint64_t n = 2; there; n++) {
+        if (n > REPETITIONS_MAX) {
+            return tc_fail(err, TC_E_LIMIT, 0, "--again: run %s was repeated %d times already",
+                           first, REPETITIONS_MAX);
+        }
+        TC_TRY(tc__import_name_again(i, n, err));
+        TC_TRY(tc__import_is_there(i, &there, err));
+    }
+    return tc__import_warn_repetition(i, err);
 }
 
 /* ---- the same results in another run ---- */
@@ -174,7 +230,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
 
 tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err)
 {
-    size_t asked = 0;
+    size_t asked = i->repetition > 0 ? TWINS_ASKED_MAX : 0; /* that is said to be one */
     for (size_t n = 0; n < i->source_count && asked < TWINS_ASKED_MAX; n++) {
         if (!i->sources[n].left_out && i->sources[n].file->role == TC_ROLE_RESULT) {
             TC_TRY(check_twin(i, n, err));

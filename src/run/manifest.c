@@ -38,6 +38,14 @@ static int by_role(const void *a, const void *b)
     return order != 0 ? order : tc_slice_cmp(x->name, y->name);
 }
 
+static void sort_files(struct tc_manifest *m)
+{
+    TC_ASSERT(m->file_count <= TC_MANIFEST_FILES_MAX);
+    if (m->file_count > 0) {
+        qsort(m->files, m->file_count, sizeof *m->files, by_role);
+    }
+}
+
 static void put_file(struct tc_json_out *j, const struct tc_manifest_file *f)
 {
     tc_json_add_object(j);
@@ -55,6 +63,9 @@ static void put_run(struct tc_json_out *j, const struct tc_manifest *m)
         tc_json_put_digest(j, "contract_digest", m->contract);
     }
     tc_json_put_some(j, "name", m->name);
+    if (m->repetition > 0) {
+        tc_json_put_u64(j, "repetition", m->repetition);
+    }
     tc_json_put_some(j, "run_id", m->run_id);
     if (m->workload != NULL) {
         tc_json_put_digest(j, "workload_spec_digest", m->workload);
@@ -67,10 +78,7 @@ tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_
 {
     struct tc_grow g = {0};
     struct tc_json_out j = tc_json_out_grow(&g);
-    TC_ASSERT(m->file_count <= TC_MANIFEST_FILES_MAX);
-    if (m->file_count > 0) {
-        qsort(m->files, m->file_count, sizeof *m->files, by_role);
-    }
+    sort_files(m);
     tc_json_add_object(&j);
     tc_json_put_array(&j, "files");
     for (size_t i = 0; i < m->file_count; i++) {
@@ -83,6 +91,35 @@ tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_
     tc_status status = g.failed
                            ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest of the run")
                            : tc_canonical_text(tc_grow_slice(&g), out_text, out_len, err);
+    tc_grow_fini(&g);
+    return status;
+}
+
+tc_status tc_manifest_identity(struct tc_manifest *m, struct tc_digest *out, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    struct tc_json_out j = tc_json_out_grow(&g);
+    sort_files(m);
+    tc_json_add_object(&j);
+    if (m->contract != NULL) {
+        tc_json_put_digest(&j, "contract_digest", m->contract);
+    }
+    tc_json_put_array(&j, "files");
+    for (size_t i = 0; i < m->file_count; i++) {
+        tc_json_add_object(&j);
+        tc_json_put_digest(&j, "digest", &m->files[i].digest);
+        tc_json_put_cstr(&j, "role", tc_role_name(m->files[i].role));
+        tc_json_end_object(&j);
+    }
+    tc_json_end_array(&j);
+    tc_json_put_some(&j, "name", m->name);
+    if (m->repetition > 0) {
+        tc_json_put_u64(&j, "repetition", m->repetition);
+    }
+    tc_json_end_object(&j);
+    tc_status status = g.failed
+                           ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the identity of the run")
+                           : tc_canonical_digest(tc_grow_slice(&g), out, err);
     tc_grow_fini(&g);
     return status;
 }
@@ -190,6 +227,11 @@ static tc_status read_document(struct reading *r, struct tc_json root, struct tc
     r->out->files = r->memory->files;
     r->out->name = keep(r, tc_json_get_string(run, TC_LIT("name")));
     r->out->run_id = keep(r, tc_json_get_string(run, TC_LIT("run_id")));
+    int64_t repetition = tc_json_get_int(run, TC_LIT("repetition"), 0);
+    if (repetition < 0) {
+        return bad(err, "/run/repetition", "a number above 1");
+    }
+    r->out->repetition = (uint64_t)repetition;
     TC_TRY(
         read_digest(run, TC_LIT("contract_digest"), &r->memory->contract, &r->out->contract, err));
     return read_digest(run, TC_LIT("workload_spec_digest"), &r->memory->workload, &r->out->workload,

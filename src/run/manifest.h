@@ -7,6 +7,9 @@
  *    "manifest_version":1,"run":{"contract_digest":...,"name":...,"workload_spec_digest":...}}
  *
  * Files are sorted by role, then digest, then name. The manifest itself is stored as evidence.
+ *
+ * What names the run is less: the same bytes under other file names are the same run, and so are
+ * those that a later version of the program understands otherwise (tc_manifest_identity).
  */
 #ifndef TC_RUN_MANIFEST_H
 #define TC_RUN_MANIFEST_H
@@ -36,6 +39,7 @@ struct tc_manifest {
     const struct tc_digest *contract; /* of its canonical form; NULL: exploratory */
     const struct tc_digest *workload; /* NULL: not known */
     struct tc_slice run_id;           /* only when given by the user; may be empty */
+    uint64_t repetition;              /* of the same bytes: 2 is the second; 0: the first */
     struct tc_manifest_file *files;   /* sorted by tc_manifest_write */
     size_t file_count;
 };
@@ -45,6 +49,10 @@ struct tc_manifest {
 /* Into memory of the caller's free(). */
 TC_CHECKED tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_len,
                                        struct tc_error *err);
+/* The digest of what names a run: roles and digests of its files, the name that was given, the
+ * contract, which repetition it is. Sorts the files. */
+TC_CHECKED tc_status tc_manifest_identity(struct tc_manifest *m, struct tc_digest *out,
+                                          struct tc_error *err);
 /* Reads what tc_manifest_write wrote; strings and files in one block for free(). Refuses what is
  * not canonical. */
 TC_CHECKED tc_status tc_manifest_read(struct tc_slice text, struct tc_manifest *out,

@@ -28,6 +28,9 @@ void tc_run_record_write(const struct tc_run_record *r, struct tc_grow *json)
     tc_json_put_str(&j, "run_id", r->run_id);
     tc_json_put_digest(&j, "manifest", &r->manifest);
     tc_json_put_i64(&j, "replicate_index", r->replicate_index);
+    if (r->repetition > 0) {
+        tc_json_put_u64(&j, "repetition", r->repetition);
+    }
     tc_json_put_some(&j, "format", r->format);
     tc_json_put_some(&j, "given_run_id", r->given_run_id);
     tc_json_put_some(&j, "name", r->name);
@@ -88,6 +91,7 @@ tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out, str
         .at_us = tc_json_get_int(root, TC_LIT("at_us"), 0),
         .run_id = tc_json_get_string(root, TC_LIT("run_id")),
         .replicate_index = tc_json_get_int(root, TC_LIT("replicate_index"), 0),
+        .repetition = (uint64_t)tc_json_get_int(root, TC_LIT("repetition"), 0),
         .format = tc_json_get_string(root, TC_LIT("format")),
         .given_run_id = tc_json_get_string(root, TC_LIT("given_run_id")),
         .name = tc_json_get_string(root, TC_LIT("name")),

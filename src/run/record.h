@@ -32,6 +32,7 @@ struct tc_run_record {
     struct tc_slice run_id;
     struct tc_digest manifest;
     int64_t replicate_index; /* 0: it is no replicate */
+    uint64_t repetition;     /* of the same bytes; 0: the first */
     struct tc_slice format;  /* name of a reader */
     struct tc_slice given_run_id;
     struct tc_slice name;

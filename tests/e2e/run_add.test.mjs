@@ -26,7 +26,8 @@ describe('a run', () => {
     assert.equal(answer.status, 'added');
     assert.equal(answer.benchmark_class, 'exploratory');
     assert.equal(answer.publishable, false);
-    assert.equal(answer.run_id, `run-${answer.artifact_manifest_digest.slice(7, 23)}`);
+    const identity = JSON.stringify({ files: [{ digest: sha256(fs.readFileSync(result)), role: 'result' }] });
+    assert.equal(answer.run_id, `run-${sha256(identity).slice(7, 23)}`, 'its bytes name it, not its file');
     const all = show(data, answer.run_id);
     assert.equal(all.run.contract_digest, null);
     assert.equal(all.run.name, 'a.json');
@@ -247,6 +248,29 @@ describe('replicates', () => {
     const again = add(data, ['--name', 'again', result]);
     assert.equal(again.status, 0);
     assert.equal(show(data, again.answer.run_id).run.replicate_index, null);
+  });
+
+  test('are the same bytes when --again says so, and never under another file name', () => {
+    const yaml = file('run.yaml', contract());
+    const first = add(fresh(), ['--contract', yaml, file('r.json', vllm())]);
+    const renamed = add(data, ['--contract', yaml, file('other.json', vllm())]);
+    assert.equal(renamed.answer.status, 'there');
+    assert.equal(renamed.answer.run_id, first.answer.run_id);
+    assert.equal(renamed.answer.artifact_manifest_digest, first.answer.artifact_manifest_digest);
+    const ids = [2, 3].map((n) => {
+      const { answer } = add(data, ['--contract', yaml, '--again', file('other.json', vllm())]);
+      assert.equal(answer.status, 'added');
+      assert.equal(answer.publishable, true);
+      assert.match(answer.problems.at(-1).text, new RegExp(`repetition ${n} of it`, 'u'));
+      const { run } = show(data, answer.run_id);
+      assert.equal(run.replicate_index, n);
+      return answer.run_id;
+    });
+    assert.equal(new Set([first.answer.run_id, ...ids]).size, 3);
+    const rebuilt = tracecore(['rebuild', '--dry-run', '--data-dir', data]);
+    assert.equal(rebuilt.status, 0, rebuilt.stdout);
+    const both = add(data, ['--again', '--run-id', 'x', file('r.json', vllm())]);
+    assert.match(both.stderr, /leave out --run-id, or --again/u);
   });
 
   test('are not runs of another model or type, or forced ones', () => {

@@ -37,7 +37,7 @@ describe('a result file is refused', () => {
     'that is cut off': ['cut.json', whole.slice(0, 200), /cut\.json: .*cut off: it ends at byte 200/u],
     'that is empty': ['empty.json', '', /empty\.json: the file is empty/u],
     'that is blank': ['blank.json', ' \n\n', /blank\.json: .*nothing but blanks/u],
-    'of no known format': ['other.json', '{"hello":1}', /other\.json: JSON that no reader knows; --format NAME: .*vllm.*torchtitan/u],
+    'of no known format': ['other.json', '{"hello":1}', /other\.json: JSON that no reader knows; --format: .*vllm.*nccl-tests/u],
     'that is no text': ['bytes.bin', Buffer.from([0, 1, 2, 255, 254]), /bytes\.bin: .*no reader knows/u],
     'whose p50 is above its p99': ['order.json', vllm({ median_ttft_ms: 900 }), /order\.json: .*median_ttft_ms: .*900, above ttft_p99_ms/u],
     'with a negative duration': ['negative.json', vllm({ duration: -1 }), /negative\.json: .*duration: duration_s is negative: -1/u],

@@ -285,3 +285,45 @@ def changed(document, **members):
         else:
             place[last] = value
     return copied
+
+
+# perf_analyzer's export: nanoseconds; the last request had no response.
+def exported(start, *gaps):
+    times = [start]
+    for gap in gaps:
+        times.append(times[-1] + gap)
+    return {"timestamp": start, "sequence_id": 1, "response_timestamps": times[1:]}
+
+
+PERF_ANALYZER = {
+    "service_kind": "triton", "endpoint": "", "version": "1.2.3",
+    "experiments": [
+        {"experiment": {"mode": "concurrency", "value": 4}, "window_boundaries": [1, 2],
+         "requests": [exported(1700000000000000000 + i * 1000000, 20000000 + i * 12345, 5000000, 6000000) for i in range(20)]
+         + [exported(1700000001000000000)]},
+        {"experiment": {"mode": "request_rate", "value": 2.5}, "window_boundaries": [],
+         "requests": [exported(1700000002000000000 + i * 400000000, 30000000 + i) for i in range(5)]},
+    ],
+}
+
+TRTLLM = {
+    "engine": {"model": "example/model-8b", "model_path": "None", "engine_dir": "None", "version": "1.2.0", "backend": "Pytorch",
+               "dtype": "bfloat16", "kv_cache_dtype": None, "quantization": None},
+    "machine": {"name": "NVIDIA H100 80GB HBM3", "memory.total": 79.1, "clocks.mem": 2.6},
+    "world_info": {"tp_size": 4, "pp_size": 1, "ep_size": None, "world_size": 4, "max_batch_size": 2048, "max_num_tokens": 8192,
+                   "scheduling_policy": "GUARANTEED_NO_EVICT", "kv_cache_percentage": 0.9, "issue_rate": 1e13},
+    "request_info": {"num_requests": 10, "avg_num_concurrent_requests": 3.5, "avg_input_length": 100.0, "avg_output_length": 50.0},
+    "performance": {"total_latency_ms": 2000.0, "avg_request_latency_ms": 700.0, "request_throughput_req_s": 5.0,
+                    "system_output_throughput_tok_s": 250.0, "system_total_throughput_tok_s": 750.0,
+                    "output_throughput_per_user_tok_s": 70.0, "output_throughput_per_gpu_tok_s": 62.5,
+                    "request_latency_percentiles_ms": {"p50": 700.0, "p90": 710.0, "p95": 720.0, "p99": 730.0, "minimum": 600.0,
+                                                       "maximum": 730.0, "average": 700.0}},
+    "streaming_metrics": {"token_output_speed_tok_s": 80.0, "avg_ttft_ms": 90.5, "avg_tpot_ms": 12.25,
+                          "tpot_percentiles": {"p50": 12.0, "p90": 13.0, "p95": 13.5, "p99": 14.0, "minimum": 11.0, "maximum": 14.0,
+                                               "average": 12.25},
+                          "ttft_percentiles": {"p50": 90.0, "p90": 95.0, "p95": 96.0, "p99": 99.0, "minimum": 80.0, "maximum": 99.0,
+                                               "average": 90.5},
+                          "gen_tps_percentiles": {"p50": 80.0, "p90": 82.0, "p95": 83.0, "p99": 84.0, "minimum": 70.0,
+                                                  "maximum": 84.0, "average": 80.0}},
+    "dataset": {"isl_stats": {"minimum": 90, "maximum": 110, "average": 100.0}, "osl_stats": {"minimum": 50, "maximum": 50}},
+}

@@ -45,8 +45,10 @@ def from_csv(path):
             elif names:
                 label, _, unit = fields[0].partition(" (")
                 metric = {"unit": unit.rstrip(")")}
-                metric.update(zip(names[1:], map(float, fields[1:])))
-                metrics[label.lower().replace(" ", "_")] = metric
+                of_gpu = names[1] == "GPU"  # a table of each GPU, which is part of the name
+                values = [float(field.replace(",", "")) for field in fields[1 + of_gpu:]]
+                metric.update(zip(names[1 + of_gpu:], values))
+                metrics[label.lower().replace(" ", "_") + (f".{fields[1]}" if of_gpu else "")] = metric
     return metrics
 
 

@@ -11,6 +11,8 @@ from reading import main, put
 def read(path):
     rows = read_aiperf.read(path)
     row = rows[0][1]
+    if path.endswith(".csv"):
+        return rows
     with open(path, encoding="utf-8") as file:
         config = json.load(file).get("input_config", {})
     stimulus = config.get("perf_analyzer", {}).get("stimulus", {})

@@ -15,12 +15,20 @@ SERVER_OTHER = ("kv_cache_usage_percentage", "queue_len", "prompt_len", "output_
                 "num_preemptions_total", "prefix_cache_hit_percent")
 
 
-def spread(metric, values, factor=1):
+def spread(metric, values, factor=1, in_row=False):
+    """in_row: its 90th percentile is a column of the row; a slice has none, and it is one of its own."""
+    if not in_row:
+        ninetieth(metric, values, factor)
     known = {STATISTICS[k]: v * factor for k, v in (values or {}).items() if k in STATISTICS}
     if known:
         print(f"row telemetry_slice_fact\nmetric={metric}")
         for name, value in known.items():
             print(f"{name}={value!r}")
+
+
+def ninetieth(metric, values, factor=1):
+    if (values or {}).get("p90") is not None:
+        print(f"row telemetry_slice_fact\nmetric={metric}.p90\nlast={values['p90'] * factor!r}")
 
 
 def single(metric, value):
@@ -67,7 +75,7 @@ def main():
     serving(report, good, load)
     for name in ("time_to_first_token", "time_per_output_token", "inter_token_latency", "request_latency",
                  "normalized_time_per_output_token"):
-        spread(name, good["latency"][name], 1000)
+        spread(name, good["latency"][name], 1000, in_row=name in SERVING)
     spread("prompt_len", good["prompt_len"])
     spread("output_len", good["output_len"])
     spread("request_size_bytes", good.get("request_size_bytes"))

@@ -42,6 +42,95 @@ Request Throughput (per sec),2.00
 """
 
 
+# Of 2024: nanoseconds, no lengths; of 2025: more percentiles, counts, and tables of each GPU.
+GENAI_CSV_2024 = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25\r
+Time To First Token (ns),2000000,2000000,2000000,2000000,2000000,2000000,2000000,2000000,2000000\r
+Inter Token Latency (ns),1500000,1000000,2000000,1990000,1950000,1900000,1750000,1500000,1250000\r
+Request Latency (ns),8000000,7000000,9000000,8980000,8900000,8800000,8500000,8000000,7500000\r
+Num Output Token,4.50,3.00,6.00,5.97,5.85,5.70,5.25,4.50,3.75\r
+\r
+Metric,Value\r
+Output Token Throughput (per sec),900.00\r
+Request Throughput (per sec),200.00\r
+"""
+
+GENAI_CSV_2025 = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25,p10,p5,p1
+Time To First Token (ms),"1,146.31",208.05,"3,388.32","3,388.05","3,359.56","3,215.06","1,330.93",640.07,286.52,250.00,240.00,230.00
+Time To Second Token (ms),26.05,0.00,133.51,96.12,36.56,34.88,34.35,33.55,1.78,1.00,0.50,0.10
+Request Latency (ms),"6,406.20","5,371.47","9,608.72","9,436.13","9,046.58","9,028.16","6,549.60","5,690.23","5,493.63","5,400.00","5,390.00","5,380.00"
+Inter Token Latency (ms),30.35,27.59,35.60,35.23,33.88,32.53,31.05,30.13,29.04,28.00,27.80,27.60
+Output Sequence Length (tokens),174.45,164.00,187.00,186.22,183.10,180.10,177.00,174.00,171.75,170.00,169.00,165.00
+
+Metric,Value
+Output Token Throughput (tokens/sec),261.25
+Request Throughput (per sec),1.50
+Request Count (count),40.00
+
+Metric,GPU,avg,min,max,p99,p95,p90,p75,p50,p25
+GPU Power Usage (W),gpu0,45.85,45.20,46.50,46.49,46.44,46.37,46.17,45.85,45.53
+GPU Power Usage (W),gpu1,55.85,55.20,56.50,56.49,56.44,56.37,56.17,55.85,55.53
+
+Metric,GPU,Value
+GPU Power Limit (W),gpu0,300.00
+"""
+
+PERF_ANALYZER_CSV = """Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency,Avg latency,request/response,response wait
+1,69.2,225,2148,64,206,11781,19,0,13891,18795,19753,21018,14000,7,13000
+3,84.2,237,1768,21673,209,11742,17,0,35398,43984,47085,51701,36000,7,35000
+"""
+
+TRTLLM_TEXT = """===========================================================
+= PYTORCH BACKEND
+===========================================================
+Model:\t\t\texample/model-8b
+TensorRT LLM Version:\t1.2.0
+Dtype:\t\t\tbfloat16
+Quantization:\t\tFP8
+
+= REQUEST DETAILS
+Number of requests:             5000
+Number of concurrent requests:  3279.7000
+Average Input Length (tokens):  2048.0000
+Average Output Length (tokens): 128.0000
+= WORLD + RUNTIME INFORMATION
+TP Size:                2
+PP Size:                1
+= PERFORMANCE OVERVIEW
+Request Throughput (req/sec):                     43.2089
+Total Output Throughput (tokens/sec):             5530.7382
+Total Token Throughput (tokens/sec):              94022.5497
+Total Latency (ms):                               115716.9214
+Average request latency (ms):                     75903.4456
+Per User Output Throughput [w/ ctx] (tps/user):   2.0563
+Per GPU Output Throughput (tps/gpu):              2765.3691
+Average time-to-first-token [TTFT] (ms):          52667.0339
+Average time-per-output-token [TPOT] (ms):        182.9639
+Per User Output Speed (tps/user):                 5.4656
+
+[TPOT] MINIMUM: 32.8005
+[TPOT] MAXIMUM: 208.4667
+[TPOT] AVERAGE: 182.9639
+[TPOT] P50    : 204.0463
+[TPOT] P90    : 206.3863
+[TPOT] P95    : 206.5064
+[TPOT] P99    : 206.5821
+[TTFT] MINIMUM: 3914.7621
+[TTFT] MAXIMUM: 107501.2487
+[TTFT] AVERAGE: 52667.0339
+[TTFT] P50    : 52269.7072
+[TTFT] P90    : 96583.7187
+[TTFT] P95    : 101978.4566
+[TTFT] P99    : 106563.4497
+[Latency] P50    : 78509.2102
+[Latency] P90    : 110804.0017
+[Latency] P95    : 111302.9101
+[Latency] P99    : 111618.2158
+[Latency] MINIMUM: 24189.0838
+[Latency] MAXIMUM: 111668.0964
+[Latency] AVERAGE: 75903.4456
+"""
+
+
 def good():
     """name, tool, text, tolerance"""
     vllm = made.VLLM
@@ -87,6 +176,7 @@ def good():
                       total_input_tokens=0, total_output_tokens=0, request_goodput=None,
                       **{key: 0.0 for key in vllm if key.endswith("_ms")})
     yield "vllm_one_of_two", "vllm", text([vllm, nothing]), 0.0
+    yield "vllm_all_failed", "vllm", text(nothing), 0.0
     yield "sglang_not_streamed", "sglang", lines([changed(made.SGLANG, mean_tpot_ms=-4e-06, median_tpot_ms=-3e-06, p99_tpot_ms=0.0,
                                                           mean_itl_ms=0.0, median_itl_ms=0.0, std_itl_ms=0.0, p95_itl_ms=0.0,
                                                           p99_itl_ms=0.0, max_itl_ms=0.0)]), 0.0
@@ -114,6 +204,12 @@ def good():
     yield "aiperf_sweep_trials", "aiperf", text(made.AIPERF_SWEEP_TRIALS), 1e-15
     yield "aiperf_aggregate", "aiperf", text(made.AIPERF_AGGREGATE), 1e-15
     yield "genai_perf", "genai-perf", text(made.GENAI_PERF), 0.0
+    yield "genai_2024.csv", "genai-perf", GENAI_CSV_2024, 1e-15
+    yield "genai_2025.csv", "genai-perf", GENAI_CSV_2025, 0.0
+    yield "perf_analyzer.csv", "perf-analyzer", PERF_ANALYZER_CSV, 1e-15
+    yield "perf_analyzer_export", "perf-analyzer", text(made.PERF_ANALYZER), 1e-12
+    yield "trtllm", "trtllm-bench", text(made.TRTLLM), 1e-15
+    yield "trtllm.txt", "trtllm-bench", TRTLLM_TEXT, 1e-15
     yield "aiperf_requests", "aiperf-requests", lines(made.requests()), 1e-12
     yield "aiperf_requests_no_error", "aiperf-requests", lines([changed(one, error=...) for one in made.requests()[:-1]]), 1e-12
     yield "guidellm", "guidellm", text(made.GUIDELLM), 1e-15
@@ -134,7 +230,7 @@ def bad():
     yield "no_json", '{"a": 1,}', 2, ["line 1"]
     yield "deep_error", '{"completed": 1, "b": {"c": [1, 2, tru]}}', 2, ["/b/c", "line 1"]
     yield "behind", text(vllm) + "\nDone.\n", 2, ["behind the end"]
-    yield "nothing_completed", text(changed(vllm, completed=0, failed=200)), 2, ["'completed' is 0"]
+    yield "latency_of_nothing", text(changed(vllm, completed=0, failed=200)), 1, ["ttft_mean_ms is 120.25", "no request succeeded"]
     yield "no_completed", text(changed(vllm, completed="many")), 2, ["completed"]
     yield "p50_above_p99", text(changed(vllm, median_ttft_ms=260.0)), 1, ["ttft_p90_ms", "260", "180"]
     yield "p90_above_p99", text(changed(vllm, p90_tpot_ms=31.0)), 1, ["p90_tpot_ms", "31"]
@@ -151,15 +247,17 @@ def bad():
     yield "guidellm_replay", text(changed(made.GUIDELLM, benchmarks__0__config__strategy={"type_": "replay"})), 0, ["guidellm"]
     yield "aiperf_p50", text(changed(made.AIPERF, request_latency__p50=9.5)), 1, ["request_latency"]
     yield "aiperf_unit", text(changed(made.AIPERF, time_to_first_token__unit="furlongs")), 0, ["furlongs"]
-    yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 2, ["request_count"]
-    yield "aiperf_all_failed", lines(made.requests()[-1:] * 2), 2, ["2 failed"]
+    yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 1, ["request_count", "no request succeeded"]
+    yield "aiperf_all_failed", lines(made.requests()[-1:] * 2), 0, ["no request succeeded", "failed", "2"]
+    yield "aiperf_no_request", lines(made.requests()[:1] * 2), 2, ["no request of the profiling phase"]
     yield "aiperf_backwards", text(changed(made.AIPERF, end_time="2025-11-04T22:14:00")), 1, ["ended_at", "before"]
-    yield "guidellm_nothing", text(changed(made.GUIDELLM, benchmarks__0__metrics__request_totals__successful=0)), 2, [
+    yield "guidellm_nothing", text(changed(made.GUIDELLM, benchmarks__0__metrics__request_totals__successful=0)), 1, [
         "/benchmarks/0", "request_totals"]
     yield "guidellm_negative", text(changed(made.GUIDELLM, benchmarks__0__duration=-1.0)), 1, ["duration"]
     yield "inferencex_p50", text(changed(made.INFERENCEX, median_ttft=0.75)), 1, ["median_ttft"]
-    yield "sglang_nothing", lines([changed(made.SGLANG, completed=0)] * 2), 2, ["line:1", "completed", "all others"]
-    yield "sglang_one_nothing", lines([made.SGLANG, changed(made.SGLANG, completed=0)]), 0, ["line:2", "completed", "nothing was"]
+    nothing = changed(made.SGLANG, completed=0, **{key: 0.0 for key in made.SGLANG if key.endswith("_ms")})
+    yield "sglang_nothing", lines([nothing] * 2), 0, ["line:1", "completed", "nothing was", "failed"]
+    yield "sglang_one_nothing", lines([made.SGLANG, nothing]), 0, ["line:2", "completed", "nothing was", "succeeded"]
     yield "tpot_negative", lines([changed(made.SGLANG, median_tpot_ms=-0.5)]), 1, ["median_tpot_ms", "negative"]
 
 
@@ -177,7 +275,7 @@ def write(folder, name, content):
 def check_good(folder):
     failed = 0
     for name, tool, content, tolerance in good():
-        path = write(folder, f"{name}.json", content)
+        path = write(folder, name if "." in name else f"{name}.json", content)
         reading = path
         if content.startswith("\ufeff"):
             reading = write(folder, f"{name}_plain.json", content[1:])
@@ -211,7 +309,7 @@ def check_cut(folder):
         if done.returncode not in (0, 1, 2) or "Sanitizer" in said:
             print(f"{name}: exits with {done.returncode}: {said[-2000:]}")
             failed += 1
-        if "lines" in name or tool in ("sglang", "aiperf-requests"):
+        if "lines" in name or "." in name or tool in ("sglang", "aiperf-requests"):
             continue
         told = said.count("cut off")
         if told < len(paths) - 2:

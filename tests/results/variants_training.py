@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import compare
 import variants_training_cases as cases
 
 CUT_STEP = 149
@@ -95,6 +96,13 @@ def main():
             count += 1
             for line in check(pathlib.Path(folder), case) + check_cut(pathlib.Path(folder), case):
                 print(f"{case.name}: {line}")
+                failed += 1
+        for name, tool, text in cases.readings():
+            path = pathlib.Path(folder) / f"{name}.log"
+            path.write_text(text, encoding="utf-8", newline="")
+            count += 1
+            for line in compare.differences(path, tool, 1e-12):
+                print(f"{name}: {line}")
                 failed += 1
         for name, content, words in cases.bad_cases():
             for line in check_bad(pathlib.Path(folder), name, content, words):

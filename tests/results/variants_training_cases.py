@@ -276,6 +276,49 @@ def storage_cases():
     yield Case("mlperf_storage_missed", "mlperf-storage", json.dumps(summary), {(RUN, "status"): "failed"}, ["taken as UTC", "not used as much"])
 
 
+def megatron_log():
+    """Every iteration, the first ones slow."""
+    yield ("using world size: 16, data-parallel size: 4, context-parallel size: 1, tensor-model-parallel size: 4, "
+           "pipeline-model-parallel size: 1")
+    for n in range(1, 31):
+        yield (f" [2025-05-27 15:23:{n:02}] iteration {n:8}/      30 | consumed samples: {256 * n:12} | elapsed time per iteration "
+               f"(ms): {1000 + 9000 / n:.1f} | throughput per GPU (TFLOP/s/GPU): {400 + n / 10:.1f} | learning rate: 1.5E-06 | "
+               f"global batch size:   256 | lm loss: {11 - n / 10:.6E} | loss scale: 1.0 | grad norm: {6 - n / 10:.3f} | "
+               "number of skipped iterations:   0 | number of nan iterations:   0 |")
+    yield " validation loss at iteration 30 | lm loss value: 7.5E+00 | lm loss PPL: 1.8E+03 |"
+
+
+def nemo_log():
+    for n in range(30):
+        yield (f"Training epoch 0, iteration {n}/29 | lr: 6.897e-06 | global_batch_size: 128 | global_step: {n} | "
+               f"max_memory_reserved: {127785762816 + n} | max_memory_allocated: 115792977920 | reduced_train_loss: {12 - n / 8} | "
+               f"train_step_timing in s: {6 + 9 / (n + 1):.3f} | TFLOPS_per_GPU: {1.2 + n / 1000:.3f}e+03 | consumed_samples: 5888"
+               + (" | val_loss: 3.5" if n > 20 else ""))
+
+
+def nemo_bars():
+    """Drawn over each other, each one twice."""
+    bars = (f"Epoch 0: :  {n}%|###   | {n}/30 [06:19<07:13, v_num=0, reduced_train_loss={12 - n / 8}, global_step={n - 1:.1f}, "
+            f"consumed_samples=12288.0, train_step_timing in s={6 + 9 / n:.3f}]" for n in range(1, 31))
+    yield "Epoch 0: :   0%|     | 0/30 [00:00<?]\r" + "\r".join(bar + "\r" + bar for bar in bars)
+
+
+def deepspeed_log():
+    for n in range(10, 60, 10):
+        head = f"[2023-11-07 01:55:{n:02},{n * 7:03}] [INFO] "
+        yield head + f"[logging.py:96:log_dist] [Rank 0] step={n}, skipped=4, lr=[4.9e-05, 4.9e-05], mom=[(0.9, 0.95), (0.9, 0.95)]"
+        yield head + (f"[timer.py:260:stop] epoch=0/micro_step={4 * n}/global_step={n}, RunningAvgSamplesPerSec={25 + n / 64}, "
+                      f"CurrSamplesPerSec={26 + n / 32}, MemAllocated=4.32GB, MaxMemAllocated={38 + n / 100:.2f}GB")
+
+
+def readings():
+    """name, reader, text: as the independent reading of that reader has it."""
+    yield "megatron", "megatron", lines(*megatron_log())
+    yield "nemo_2", "nemo", lines(*nemo_log())
+    yield "nemo_1", "nemo", lines(*nemo_bars())
+    yield "deepspeed", "deepspeed", lines(*deepspeed_log())
+
+
 def all_cases():
     yield from mllog_cases()
     yield from nccl_cases()

@@ -124,7 +124,7 @@ static void ask(struct tc_rebuild *r, const struct tc_digest *digest, struct sai
     }
     (void)!tc_run_query(r->old,
                         "SELECT replicate_index, replicate_group, benchmark_case_id, "
-                        "scheduler_run_id, job_uid, intent FROM benchmark_run_fact WHERE "
+                        "scheduler_run_id, job_uid, intent, run_id FROM benchmark_run_fact WHERE "
                         "artifact_manifest_digest = ?",
                         &bind, 1, &out->run, &ignored);
     (void)!tc_run_query(r->old,
@@ -144,6 +144,7 @@ static void take_words(const struct tc_run_set *run, struct tc_run_record *recor
     record->scheduler_run_id = tc_run_text(run, 0, 3);
     record->job_uid = tc_run_text(run, 0, 4);
     record->intent = tc_run_text(run, 0, 5);
+    record->run_id = tc_run_text(run, 0, 6);
 }
 
 /* The order in which they were given, of the run's lineage. */
@@ -197,6 +198,7 @@ static tc_status add(struct tc_rebuild *r, const struct found *found,
         .run_id = manifest->run_id.len > 0 ? manifest->run_id : tc_slice_cstr(id),
         .manifest = found->digest,
         .given_run_id = manifest->run_id,
+        .repetition = manifest->repetition,
         .name = manifest->contract == NULL ? manifest->name : TC_EMPTY,
         .force = true, /* it was taken once */
         .files = calloc(manifest->file_count + 1, sizeof *record.files),

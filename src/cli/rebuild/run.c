@@ -124,7 +124,7 @@ static const char *given(struct tc_slice text, char out[TC_RUN_WORDS_MAX + 1])
 static tc_status import(struct unpacked *u, const struct tc_run_record *record, bool force,
                         struct tc_import_outcome *out, struct tc_error *err)
 {
-    char words[6][TC_RUN_WORDS_MAX + 1];
+    char words[7][TC_RUN_WORDS_MAX + 1];
     const struct tc_import_sink sink = {.context = u, .problem = take_problem};
     struct tc_import want = {
         .data_dir = u->r->dir,
@@ -141,6 +141,8 @@ static tc_status import(struct unpacked *u, const struct tc_run_record *record, 
         .force = force,
         .is_stored = true,
         .replicate_index = record->replicate_index,
+        .stored_run_id = given(record->run_id, words[6]),
+        .repetition = record->repetition,
     };
     return tc_import_run(u->r->made, &want, &sink, out, err);
 }
@@ -150,10 +152,6 @@ static tc_status add(struct unpacked *u, const struct tc_run_record *record, str
     struct tc_import_outcome out;
     TC_TRY(unpack(u, record, err));
     TC_TRY(import(u, record, record->force, &out, err));
-    if (!tc_slice_eq(record->run_id, tc_slice_cstr(out.run_id))) {
-        tc_rebuild_note(u->r, "run %.*s is %s now: this program names it so",
-                        TC_FMT(record->run_id), out.run_id);
-    }
     u->r->runs_made++;
     return TC_OK;
 }

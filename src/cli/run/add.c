@@ -279,6 +279,7 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                .job_uid = a->args->job_uid,
                                .intent = a->args->intent,
                                .now_us = tc_wall_ns() / 1000,
+                               .again = a->args->again,
                                .force = a->args->force,
                                .dry_run = a->args->dry_run};
     struct tc_import_sink sink = {.context = a,

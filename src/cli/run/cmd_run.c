@@ -110,6 +110,9 @@ static const struct tc_option OPTIONS[] = {
             "add: the scheduler's name for it."),
     TC_TEXT("job-uid", "UID", struct collected, args.job_uid, "add: the uid of its job."),
     TC_TEXT("intent", "TEXT", struct collected, args.intent, "add: why it was run, in a sentence."),
+    TC_FLAG("again", struct collected, args.again,
+            "add: a run with the same bytes as one that is there is another measurement: a new "
+            "run, and a replicate."),
     TC_FLAG(
         "force", struct collected, args.force,
         "add: record contradictions in the files as warnings. The run is not publishable then."),

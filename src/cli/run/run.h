@@ -35,6 +35,7 @@ struct tc_run_args {
     const char *benchmark_class;
     const char *since;
     const char *limit;
+    bool again;
     bool force;
     bool dry_run;
     bool json;

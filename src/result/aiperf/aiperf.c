@@ -19,7 +19,11 @@
 
 static int sniff(const struct tc_result_input *in)
 {
-    return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
+    /* Where no request succeeded there is no table of statistics. */
+    bool failed = tc_slice_starts(in->bytes, TC_LIT("Metric,Value")) &&
+                  tc_slice_contains(in->bytes, TC_LIT("Error Request Count"));
+    return failed || tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY
+                                                                       : TC_SNIFF_NO;
 }
 
 static const struct tc_fact FACTS[] = {
@@ -156,6 +160,17 @@ static void count_errors(struct tc_result_row *row, struct tc_json o)
                                    "requests", "the sum over the kinds of errors"));
 }
 
+/* There are no metrics of requests that succeeded where none did: only what failed is counted. */
+static void count_nothing(struct tc_result_row *row, struct tc_json metrics)
+{
+    if (tc_result_known(row, TC_SERVING_ERRORS) && !tc_result_known(row, TC_SERVING_COMPLETED) &&
+        tc_result_get_int(row, TC_SERVING_ERRORS) > 0 && !tc_map_has(metrics, LATENCY(""))) {
+        tc_result_int(row, TC_SERVING_COMPLETED, 0,
+                      tc_result_define(row->result, "request_count", "completed", "requests",
+                                       "requests", "not there: no metric of a success is"));
+    }
+}
+
 /* A moment in nanoseconds, written as a double. */
 static int64_t moment(struct tc_json metrics, const char *path)
 {
@@ -195,10 +210,11 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     struct tc_slice point = tc_serving_set_point(row, &p);
     tc_metrics_map(row, point, metrics, true);
     count_errors(row, o);
+    count_nothing(row, metrics);
     tc_metrics_requests(row);
     /* Other tools copy the summary without the counts. */
     if (tc_result_known(row, TC_SERVING_COMPLETED)) {
-        TC_TRY(tc_serving_require_completed(row, "request_count", err));
+        TC_TRY(tc_serving_completed(row, "request_count", err));
     }
     tell_config(row, o);
     tc_map_facts(r, o, FACTS);
@@ -219,7 +235,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
 
 static tc_status read_csv(struct tc_result *r, struct tc_json root, struct tc_error *err)
 {
-    return tc_map_has(root, LATENCY(""))
+    return tc_map_has(root, LATENCY("") "|error_request_count/avg")
                ? read_summary(r, root, err)
                : tc_fail(err, TC_E_MALFORMED, 0,
                          "no 'Request Latency' and no 'Time to First Token' in the table");
@@ -242,6 +258,8 @@ const struct tc_reader tc_reader_aiperf = {
             {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
             {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
             {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
+            {"input_config{}, error_summary/0/count, was_cancelled?|aiperf_version?", TC_SNIFF_SURE,
+             TC_OF_FILE},
         },
     .sniff = sniff,
     .read = read_file,

@@ -219,7 +219,7 @@ static tc_status put_rows(struct requests *q)
         }
         put_group(q, row, (enum group)i);
     }
-    return tc_serving_require_completed(row, "error", q->err);
+    return tc_serving_completed(row, "error", q->err);
 }
 
 static tc_status read_all(struct requests *q, const struct tc_result_input *in)

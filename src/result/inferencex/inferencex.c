@@ -158,9 +158,9 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_map_dists(row, point, o, &tc_style_vllm, dists, dist_count);
     if (tc_map_has(o, TC__INFERENCEX_NESTED)) {
         tc__inferencex_nested(row, point, o);
-        TC_TRY(tc_serving_completed(row, "num_requests_successful", common, err));
+        TC_TRY(tc_serving_completed(row, "num_requests_successful", err));
     } else if (!tc_map_has(o, AGGREGATE)) {
-        TC_TRY(tc_serving_completed(row, "completed", common, err));
+        TC_TRY(tc_serving_completed(row, "completed", err));
     }
     const char *concurrency = tc_map_has(o, "conc?")    ? "conc"
                               : tc_map_has(o, "users?") ? "users"

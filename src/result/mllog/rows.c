@@ -148,6 +148,8 @@ tc_status tc__mllog_end_run(struct tc__mllog_log *l)
     if (run->nodes > 0 && run->per_node > 0 && run->nodes < INT32_MAX &&
         run->per_node < INT32_MAX) {
         tc_result_int(row, TC_TRAINING_GPUS, run->nodes * run->per_node, NULL);
+        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT,
+                           run->nodes * run->per_node);
         tc_map_point_number(&scale, "gpus", (double)(run->nodes * run->per_node));
     }
     if (run->batch > 0) {

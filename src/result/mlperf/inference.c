@@ -21,7 +21,9 @@
 #define TITLE "MLPerf Results Summary"
 #define MARK ":::MLLOG"
 
-enum group { E2E, TTFT, TPOT, GROUPS };
+/* A query of MultiStream has several samples, whose latencies are told as well: SAMPLE. Elsewhere a
+ * query is one sample, or (Offline) all of them, and its latency is the sample's. */
+enum group { E2E, TTFT, TPOT, SAMPLE, GROUPS };
 #define STATS TC_STAT_STD /* those before it */
 enum rate {
     COMPLETED_SAMPLES,
@@ -45,6 +47,7 @@ static const struct {
     {"first_token_latency", "ttft", NULL, TC_SERVING_TTFT_MEAN},
     {"time_per_output_token", "tpot", "per sample: (last token - first token) / (tokens - 1)",
      TC_SERVING_TPOT_MEAN},
+    {"sample_latency", "sample_latency", "of a sample of a query", TC_MAP_NO_COLUMN},
 };
 
 /* By the name without case, underscores and the word "result". */
@@ -73,8 +76,10 @@ static const struct {
 struct value {
     bool known;
     double value;
-    bool of_query; /* MultiStream has both: of queries, and of the samples in them */
 };
+
+/* Whose latencies the lines are about. */
+enum block { NO_BLOCK, OF_QUERIES, OF_SAMPLES };
 
 struct summary {
     struct tc_result *r;
@@ -88,6 +93,8 @@ struct summary {
     struct value rates[RATES];
     struct value target_qps;
     struct value queries;
+    struct value samples_per_query;
+    enum block block;
     size_t complaints;
 };
 
@@ -169,6 +176,17 @@ static bool group_of(struct tc_slice name, enum group *out)
 
 /* ---- one summary ---- */
 
+static bool is_scenario(const struct summary *s, const char *name)
+{
+    return strcmp(s->scenario, name) == 0;
+}
+
+/* With its variant of before 1.0, MultiStreamFree. */
+static bool is_multi_stream(const struct summary *s)
+{
+    return strncmp(s->scenario, "MultiStream", 11) == 0;
+}
+
 static void on_number(struct summary *s, struct tc_slice name, double number)
 {
     enum group group;
@@ -180,12 +198,12 @@ static void on_number(struct summary *s, struct tc_slice name, double number)
         s->target_qps = (struct value){.known = number > 0, .value = number};
     } else if (tc_slice_eq(name, S("query count"))) {
         s->queries = (struct value){.known = true, .value = number};
+    } else if (tc_slice_is_any(name, "samples per query", "effective samples per query")) {
+        s->samples_per_query = (struct value){.known = number > 0, .value = number};
     } else if (group_of(name, &group) && stat_of(name, &stat)) {
-        struct value *v = &s->stats[group][stat];
-        bool of_query = tc_slice_contains(name, S("query latency"));
-        if (!v->known || !v->of_query || of_query) {
-            *v = (struct value){true, number, of_query};
-        }
+        bool of_query = s->block == OF_QUERIES || tc_slice_contains(name, S("query latency"));
+        group = group == E2E && !of_query ? SAMPLE : group;
+        s->stats[group][stat] = (struct value){true, number};
     }
 }
 
@@ -258,7 +276,7 @@ static void put_group(struct summary *s, struct tc_result_row *row, enum group g
         const struct tc_definition *d = define(s, GROUP_OF[g].metric, tc_stat_names[i],
                                                GROUP_OF[g].measures, "ns", "ms", GROUP_OF[g].note);
         double ms = s->stats[g][i].value * 1e-6;
-        if (i <= TC_STAT_P99) {
+        if (i <= TC_STAT_P99 && GROUP_OF[g].column != TC_MAP_NO_COLUMN) {
             tc_result_real(row, GROUP_OF[g].column + i, ms, d);
         }
         if (slice == NULL) {
@@ -283,7 +301,7 @@ static void put_rates(struct summary *s, struct tc_result_row *row, const char *
                                              "tokens_per_second"};
     /* What was completed, as each scenario says it. */
     enum rate order[] = {COMPLETED_SAMPLES, SAMPLES, QPS_WITH, SCHEDULED_SAMPLES};
-    bool offline = strcmp(s->scenario, "Offline") == 0;
+    bool offline = is_scenario(s, "Offline");
     size_t count = TC_COUNT(order) - !offline;
     for (size_t i = 0; i < count; i++) {
         if (s->rates[order[i]].known) {
@@ -309,6 +327,42 @@ static void put_rates(struct summary *s, struct tc_result_row *row, const char *
     }
 }
 
+/* What one thing of the row is: a query, in Offline a sample. Its one query has all of them, and
+ * its throughput and latencies are theirs. */
+static void put_counts(struct summary *s, struct tc_result_row *row, const char *where)
+{
+    double count = s->queries.value;
+    bool known = s->queries.known;
+    const char *field = "query_count";
+    if (is_scenario(s, "Offline")) {
+        count *= s->samples_per_query.value;
+        known = known && s->samples_per_query.known;
+        field = "query_count * samples_per_query";
+    }
+    if (known && count >= 0 && count < 1e15) {
+        tc_result_int(row, TC_SERVING_COMPLETED, (int64_t)count,
+                      define(s, field, "", "completed", "requests", "requests", NULL));
+    }
+    if (is_multi_stream(s) && s->samples_per_query.known) {
+        char point[64];
+        (void)snprintf(point, sizeof point, "scenario=%s", s->scenario);
+        tc_map_slice_value(s->r, tc_slice_cstr(where), tc_slice_cstr(point), "samples_per_query",
+                           "samples_per_query", "samples", "samples", s->samples_per_query.value,
+                           NULL);
+    }
+}
+
+/* Where a query is a sample, or is all of them, its latency is that of the samples. */
+static void settle_latencies(struct summary *s)
+{
+    for (size_t i = 0; !is_multi_stream(s) && i < STATS; i++) {
+        if (!s->stats[E2E][i].known) {
+            s->stats[E2E][i] = s->stats[SAMPLE][i];
+        }
+        s->stats[SAMPLE][i].known = false;
+    }
+}
+
 static tc_status end_summary(struct summary *s, struct tc_error *err)
 {
     char where[32] = "";
@@ -324,13 +378,11 @@ static tc_status end_summary(struct summary *s, struct tc_error *err)
     (void)snprintf(point, sizeof point, "scenario=%s", s->scenario);
     struct tc_serving_point p = {.more = tc_slice_cstr(point)};
     (void)tc_serving_set_point(row, &p);
-    if (s->target_qps.known && strcmp(s->scenario, "Server") == 0) {
+    if (s->target_qps.known && is_scenario(s, "Server")) {
         tc_result_real(row, TC_SERVING_REQUEST_RATE, s->target_qps.value, NULL);
     }
-    if (s->queries.known && s->queries.value >= 0 && s->queries.value < 1e15) {
-        tc_result_int(row, TC_SERVING_COMPLETED, (int64_t)s->queries.value,
-                      define(s, "query_count", "", "completed", "requests", "requests", NULL));
-    }
+    put_counts(s, row, where);
+    settle_latencies(s);
     for (size_t i = 0; i < GROUPS; i++) {
         put_group(s, row, (enum group)i, where);
     }
@@ -345,9 +397,9 @@ static tc_status end_summary(struct summary *s, struct tc_error *err)
         tc_result_note(s->r, false, where, "Mode", "mode %s is no measurement of performance",
                        s->mode);
     }
-    const char *model = strcmp(s->scenario, "Server") == 0    ? "open_loop"
-                        : strcmp(s->scenario, "Offline") == 0 ? "burst"
-                                                              : "closed_loop";
+    const char *model = is_scenario(s, "Server")    ? "open_loop"
+                        : is_scenario(s, "Offline") ? "burst"
+                                                    : "closed_loop";
     tc_result_fact_text(s->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
                         tc_slice_cstr(model));
     return TC_OK;
@@ -387,6 +439,14 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
     uint64_t count = 0;
     struct tc_arg where = tc_as_line(number);
     line = tc_slice_trim(line);
+    if (tc_slice_starts(line, S("Per-query latency:"))) {
+        s->block = OF_QUERIES;
+        return;
+    }
+    if (tc_slice_starts(line, S("Per-sample latency:"))) {
+        s->block = OF_SAMPLES;
+        return;
+    }
     if (tc__text_after(line, S("Processed "), &rest) && tc_slice_contains(rest, S(" queries")) &&
         (tc_slice_u64(rest, &count) > 0 ||
          (tc__text_after(rest, S("("), &rest) && tc_slice_u64(rest, &count) > 0))) {
@@ -400,6 +460,8 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
     }
     size_t colon = tc_slice_find_byte(line, ':');
     if (colon != TC_NPOS) {
+        /* What stands above all statistics of MultiStream is the latency of its queries. */
+        s->block = s->block == NO_BLOCK && is_multi_stream(s) ? OF_QUERIES : s->block;
         on_pair(s, where, tc_slice_trim(tc_slice_head(line, colon)),
                 tc_slice_trim(tc_slice_from(line, colon + 1)));
     }

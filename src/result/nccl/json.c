@@ -106,7 +106,11 @@ static void json_devices(struct tc__nccl_log *l, struct tc_json o)
     while (tc_json_iter_next(&it, NULL, &device)) {
         int64_t rank = -1;
         (void)tc_map_int_at(device, "rank", &rank);
-        tc__nccl_add_device(l, rank, tc_map_string_at(device, "hostname"),
+        /* Its number on the host, and its address there. */
+        char data[128];
+        struct tc_buf place = tc_buf_make(data, sizeof data);
+        tc_map_point(&place, device, "device,device_hex,device_num,pci_bus_id");
+        tc__nccl_add_device(l, rank, tc_map_string_at(device, "hostname"), tc_buf_slice(&place),
                             tc_map_string_at(device, "device_info"));
     }
 }

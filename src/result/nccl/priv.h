@@ -10,9 +10,9 @@
 #define TC__NCCL_COLUMNS_MAX 32
 /* The longest row; a table of today has about 200 bytes. */
 #define TC__NCCL_ROW_BYTES 512
-/* Hosts that are counted; beyond it their number is not told. */
-#define TC__NCCL_HOSTS_MAX 4096
-#define TC__NCCL_HOST_SLOTS 8192
+/* Hosts and devices that are counted; beyond it how many they are is not told by them. */
+#define TC__NCCL_NAMES_MAX 4096
+#define TC__NCCL_NAME_SLOTS 8192
 
 /* What is measured, once out of place and once in place. */
 enum tc__nccl_value {
@@ -47,6 +47,12 @@ struct tc__nccl_row {
     bool one_place;               /* half[0] alone, and it is not told which one it is */
 };
 
+/* Names, each counted once. */
+struct tc__nccl_names {
+    size_t count;
+    uint64_t hashes[TC__NCCL_NAME_SLOTS]; /* 0: free */
+};
+
 struct tc__nccl_log {
     struct tc_result *r;
     struct tc_error *err;
@@ -70,9 +76,11 @@ struct tc__nccl_log {
     size_t ends; /* tables that told their average */
     size_t failures;
     size_t unnamed;
-    int64_t ranks;
-    size_t host_count;
-    uint64_t hosts[TC__NCCL_HOST_SLOTS]; /* hashes of their names; 0: free */
+    int64_t ranks; /* the highest one, and one more */
+    size_t rank_lines;
+    int64_t gpus; /* that a file says by itself; 0: it does not */
+    struct tc__nccl_names hosts;
+    struct tc__nccl_names devices;
 };
 
 /* The one collective whose program a text names; "" for none or several. */
@@ -83,8 +91,9 @@ void tc__nccl_set_op(struct tc__nccl_log *l, const char *op);
 
 void tc__nccl_add_row(struct tc__nccl_log *l, const char *where, const struct tc__nccl_row *t);
 void tc__nccl_add_average(struct tc__nccl_log *l, const char *where, double value);
+/* device: what names it on its host; empty: not told. */
 void tc__nccl_add_device(struct tc__nccl_log *l, int64_t rank, struct tc_slice host,
-                         struct tc_slice model);
+                         struct tc_slice device, struct tc_slice model);
 /* 22703 is 2.27.3; before 2.9 it was 2708 for 2.7.8. */
 void tc__nccl_version(struct tc__nccl_log *l, int64_t code);
 /* What is to be said when all is read. */

@@ -25,6 +25,8 @@ struct entry {
     double size;
     double in_place;
     double ranks;
+    double gpus_per_rank;
+    double gpus;
     double nodes;
     bool has_size;
 };
@@ -37,8 +39,11 @@ static void add_entry(struct tc__nccl_log *l, const char *where, const struct en
     memcpy(h->known, e->known, sizeof h->known);
     tc__nccl_set_op(l, tc__nccl_op_named(e->name));
     l->unnamed += l->op[0] == '\0';
-    if (e->ranks > (double)l->ranks && e->ranks < INT32_MAX) {
-        l->ranks = (int64_t)e->ranks;
+    double gpus = e->gpus > 0            ? e->gpus
+                  : e->gpus_per_rank > 0 ? e->ranks * e->gpus_per_rank
+                                         : e->ranks;
+    if (gpus > (double)l->gpus && gpus < INT32_MAX) {
+        l->gpus = (int64_t)gpus;
     }
     if (e->nodes > 0 && e->nodes < INT32_MAX) {
         tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, (int64_t)e->nodes);
@@ -66,8 +71,12 @@ static void put_number(struct entry *e, struct tc_slice name, double number)
         e->size = e->has_size ? number : 0;
     } else if (tc_slice_eq_nocase(name, S("inplace"))) {
         e->in_place = number;
-    } else if (tc_slice_eq(name, S("ranks")) || tc_slice_eq(name, S("gpus"))) {
+    } else if (tc_slice_eq(name, S("ranks"))) {
         e->ranks = number;
+    } else if (tc_slice_eq(name, S("gpusPerRank"))) {
+        e->gpus_per_rank = number;
+    } else if (tc_slice_eq(name, S("gpus"))) {
+        e->gpus = number;
     } else if (tc_slice_eq(name, S("nodes"))) {
         e->nodes = number;
     }
@@ -137,20 +146,6 @@ bool tc__nccl_is_rccl_csv(struct tc_slice text)
     return tc_slice_starts(text, S(CSV_START)) && tc_slice_contains(text, S("busbw"));
 }
 
-/* The next field, without quotes. */
-static bool next_field(struct tc_slice *io_rest, bool *io_done, struct tc_slice *out)
-{
-    if (*io_done) {
-        return false;
-    }
-    *io_done = tc_slice_find_byte(*io_rest, ',') == TC_NPOS;
-    *out = tc_slice_trim(tc_slice_cut(*io_rest, ',', io_rest));
-    if (out->len >= 2 && out->ptr[0] == '"' && out->ptr[out->len - 1] == '"') {
-        *out = tc_slice_make(out->ptr + 1, out->len - 2);
-    }
-    return true;
-}
-
 tc_status tc__nccl_read_rccl_csv(const struct tc_result_input *in, struct tc__nccl_log *l)
 {
     struct tc__lines lines = tc__lines_of(in->bytes);
@@ -160,9 +155,9 @@ tc_status tc__nccl_read_rccl_csv(const struct tc_result_input *in, struct tc__nc
     struct tc_slice field;
     while (tc__lines_next(&lines, &line)) {
         struct entry e = {.size = 0};
-        bool done = false;
         size_t n = 0;
-        while (next_field(&line, &done, &field)) {
+        while (tc__csv_field(&line, &field)) {
+            field = tc_slice_trim(field);
             if (lines.line == 1 && columns < CSV_COLUMNS_MAX) {
                 names[columns++] = field;
             } else if (n < columns) {

@@ -197,22 +197,51 @@ void tc__nccl_add_average(struct tc__nccl_log *l, const char *where, double valu
 
 /* ---- machines and versions ---- */
 
-void tc__nccl_add_device(struct tc__nccl_log *l, int64_t rank, struct tc_slice host,
-                         struct tc_slice model)
+static void count_name(struct tc__nccl_names *names, uint64_t hash)
 {
-    uint64_t hash = tc_slice_hash(host, 0) | 1;
-    size_t at = (size_t)(hash >> 32) % TC__NCCL_HOST_SLOTS;
-    while (l->hosts[at] != 0 && l->hosts[at] != hash) {
-        at = (at + 1) % TC__NCCL_HOST_SLOTS;
+    hash |= 1;
+    size_t at = (size_t)(hash >> 32) % TC__NCCL_NAME_SLOTS;
+    while (names->hashes[at] != 0 && names->hashes[at] != hash) {
+        at = (at + 1) % TC__NCCL_NAME_SLOTS;
     }
-    if (l->hosts[at] == 0 && l->host_count < TC__NCCL_HOSTS_MAX && host.len > 0) {
-        l->hosts[at] = hash;
-        l->host_count++;
+    if (names->hashes[at] == 0 && names->count < TC__NCCL_NAMES_MAX) {
+        names->hashes[at] = hash;
+        names->count++;
+    }
+}
+
+void tc__nccl_add_device(struct tc__nccl_log *l, int64_t rank, struct tc_slice host,
+                         struct tc_slice device, struct tc_slice model)
+{
+    uint64_t hash = tc_slice_hash(host, 0);
+    if (host.len > 0) {
+        count_name(&l->hosts, hash);
+    }
+    if (device.len > 0) {
+        count_name(&l->devices, tc_slice_hash(device, hash));
+        l->rank_lines++;
     }
     if (rank >= l->ranks && rank < INT32_MAX) {
         l->ranks = rank + 1;
     }
     tc_result_fact_text(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_MODEL, tc_slice_trim(model));
+}
+
+/* Devices where every rank has told its own: two may share one. Otherwise the ranks. */
+static void tell_machines(struct tc__nccl_log *l)
+{
+    bool all =
+        l->ranks > 0 && l->rank_lines >= (size_t)l->ranks && l->rank_lines % (size_t)l->ranks == 0;
+    bool counted = all && l->devices.count < TC__NCCL_NAMES_MAX;
+    int64_t gpus = l->gpus > 0 ? l->gpus : counted ? (int64_t)l->devices.count : l->ranks;
+    if (gpus > 0) {
+        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, gpus);
+    }
+    /* Hosts of ranks that are not told are not known. */
+    if (l->hosts.count > 0 && l->hosts.count < TC__NCCL_NAMES_MAX && (all || l->rank_lines == 0)) {
+        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT,
+                           (int64_t)l->hosts.count);
+    }
 }
 
 /* 22703 is 2.27.3; before 2.9 it was 2708 for 2.7.8. */
@@ -230,12 +259,7 @@ void tc__nccl_version(struct tc__nccl_log *l, int64_t code)
 
 void tc__nccl_finish(struct tc__nccl_log *l)
 {
-    if (l->ranks > 0) {
-        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, l->ranks);
-    }
-    if (l->host_count > 0 && l->host_count < TC__NCCL_HOSTS_MAX) {
-        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, (int64_t)l->host_count);
-    }
+    tell_machines(l);
     bool ended = l->ends >= l->tables;
     if (!ended) {
         tc_result_note(l->r, false, "", "Avg bus bandwidth",

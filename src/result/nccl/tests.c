@@ -189,6 +189,14 @@ static tc_status read_cell(struct tc__nccl_log *l, size_t line, int column, bool
     return TC_OK;
 }
 
+/* A column without a word: alltoall_perf of 2.10 has nothing to reduce by. Names of reductions are
+ * none of numbers. */
+static bool is_blank_redop(const struct tc__nccl_log *l, size_t column, struct tc_slice word)
+{
+    double number = 0;
+    return l->columns[column] == REDOP && (is_unknown(word) || tc_map_parse_number(word, &number));
+}
+
 static bool is_data(const struct tc__nccl_log *l, struct tc_slice text)
 {
     uint64_t size = 0;
@@ -225,6 +233,23 @@ static size_t count_words(struct tc_slice text)
     return n;
 }
 
+/* Whether the piece of a row has a word for each of the columns; the reduction's may be blank. */
+static bool has_columns(const struct tc__nccl_log *l, struct tc_slice piece, size_t columns)
+{
+    struct tc_slice rest = piece;
+    for (size_t i = 0; i < columns; i++) {
+        struct tc_slice before = rest;
+        struct tc_slice word = tc__word_next(&rest);
+        bool last = i + 1 == columns;
+        if (is_blank_redop(l, i, word) || (word.len == 0 && last && l->columns[i] == REDOP)) {
+            rest = before;
+        } else if (word.len == 0) {
+            return false;
+        }
+    }
+    return tc__word_next(&rest).len == 0;
+}
+
 /*
  * A row is printed in three pieces, and what NCCL logs meanwhile stands behind the first or the
  * second: "8  2  float  sum  -1host:1:1 [0] NCCL INFO ...". Keeps the piece until the rest comes.
@@ -239,7 +264,7 @@ static bool keep_torn(struct tc__nccl_log *l, size_t line, struct tc_slice text)
         size_t end = columns == 0 ? 0 : l->column_ends[columns - 1];
         struct tc_slice piece = tc_slice_head(text, end);
         if (columns == 0 || columns == l->column_count || text.len <= end ||
-            piece.len > sizeof l->torn / 2 || count_words(piece) != columns ||
+            piece.len > sizeof l->torn / 2 || !has_columns(l, piece, columns) ||
             tc_slice_find_byte(piece, ':') != TC_NPOS) {
             continue;
         }
@@ -293,6 +318,11 @@ static tc_status read_data(struct tc__nccl_log *l, size_t line, struct tc_slice 
         }
         if (word.len == 0 || i == l->column_count) {
             break;
+        }
+        if (is_blank_redop(l, i, word)) {
+            rest = before;
+            done++;
+            continue;
         }
         TC_TRY(read_cell(l, line, l->columns[i], l->in_place[i], word, &t));
         done++;
@@ -358,7 +388,8 @@ static bool read_device(struct tc__nccl_log *l, struct tc_slice text)
     if (!tc__text_after(rest, S("]"), &model)) {
         return false;
     }
-    tc__nccl_add_device(l, rank > INT32_MAX ? 0 : (int64_t)rank, host, model);
+    struct tc_slice device = tc_slice_head(rest, (size_t)(model.ptr - rest.ptr));
+    tc__nccl_add_device(l, rank > INT32_MAX ? 0 : (int64_t)rank, host, device, model);
     return true;
 }
 

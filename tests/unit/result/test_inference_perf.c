@@ -109,12 +109,41 @@ static void what_cannot_be_is_told(void **state)
     assert_true(has_note(r, "negative", true));
     assert_true(has_note(r, "9 requests are not 10 completed and 2 failed", true));
     tc_result_destroy(r);
-    refuse_text("{\"load_summary\":{\"count\":9},\"successes\":{\"count\":0,\"latency\":{}},"
-                "\"failures\":{\"count\":9}}",
-                TOOL, "no request succeeded");
     refuse_text("{\"load_summary\":{\"count\":9},\"successes\":{\"latency\":{}},\"failures\":{}}",
                 TOOL, "successes/count");
     refuse_text("{\"load_summary\":{\"count\":9},\"succ", TOOL, "cut off");
+}
+
+/* What the server says has a p90 and no p95, and a slice has no column for it. */
+static void the_90th_percentile_of_slices_is_kept(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(
+        "{\"load_summary\":{},\"successes\":{\"count\":12242,\"rate\":111.5,\"prompt_len\":{"
+        "\"mean\":"
+        "11684,\"rate\":22158.5},\"queue_len\":{\"mean\":259},\"request_latency\":{\"mean\":6.25,"
+        "\"median\":7.5,\"p90\":9.5,\"p99\":10}},\"failures\":{}}",
+        TOOL);
+    const struct tc_result_row *slice = find_slice(r, "server.request_latency.p90", "", 0);
+    assert_real(slice, TC_SLICE_LAST, 9500);
+    assert_string_equal(slice->definitions[TC_SLICE_LAST]->measures, "server_e2e");
+    assert_null(find_slice(r, "server.queue_len.p90", "", 0));
+    assert_defined(r);
+    tc_result_destroy(r);
+    r = read_text(
+        "{\"load_summary\":{\"count\":1,\"requested_rate\":2.0},\"successes\":{\"count\":1,"
+        "\"latency\":{\"request_latency\":{\"mean\":0.5,\"p90\":0.75},"
+        "\"normalized_time_per_output_token\":{\"mean\":0.5,\"p90\":0.75}}},\"failures\":{"
+        "\"count\":0}}",
+        TOOL);
+    /* One that has a column stays there alone. */
+    assert_real(find_row(r, TC_TABLE_SERVING, 0), TC_SERVING_E2E_P90, 750);
+    assert_null(find_slice(r, "request_latency.p90", "", 0));
+    slice = find_slice(r, "normalized_time_per_output_token.p90", "", 0);
+    assert_real(slice, TC_SLICE_LAST, 750);
+    /* The rate is part of the point already. */
+    assert_cell(slice, TC_SLICE_POINT, "rate=2");
+    tc_result_destroy(r);
 }
 
 /* As another tool passes it on: no counts of what succeeded or failed. */
@@ -180,6 +209,7 @@ static void requests_are_summed_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_90th_percentile_of_slices_is_kept),
         cmocka_unit_test(a_part_of_a_report),
         cmocka_unit_test(seconds_become_milliseconds),
         cmocka_unit_test(a_summary_of_all_stages_as_yaml),

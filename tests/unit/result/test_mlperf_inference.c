@@ -95,6 +95,72 @@ static void the_other_scenarios(void **state)
     tc_result_destroy(r);
 }
 
+/* As the releases of 0.5 to 1.0 wrote it: queries first, with percentiles alone, then samples. */
+static void multi_stream_takes_the_latencies_of_queries(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(
+        TITLE "SUT name : Triton_Server\nScenario : Multi Stream\nMode     : Performance\n"
+              "Samples per query : 1600\nResult is : VALID\n"
+              "  Performance constraints satisfied : Yes\n\n" BAR "Additional Stats\n" BAR
+              "Intervals between each IssueQuery:  \"qps\" : 20, \"ms\" : 50\n"
+              "50.00 percentile : 1\n99.00 percentile : 1\n99.90 percentile : 2\n\n"
+              "Per-query latency:  \"target_ns\" : 50000000, \"target_ms\" : 50\n"
+              "50.00 percentile latency (ns)   : 43601234\n"
+              "90.00 percentile latency (ns)   : 44500000\n"
+              "99.00 percentile latency (ns)   : 46500000\n\n"
+              "Per-sample latency:\n"
+              "Min latency (ns)                : 9500000\n"
+              "Max latency (ns)                : 51500000\n"
+              "Mean latency (ns)               : 28500000\n"
+              "50.00 percentile latency (ns)   : 29021234\n"
+              "99.00 percentile latency (ns)   : 44000000\n\n" BAR "Test Parameters Used\n" BAR
+              "samples_per_query : 1600\ntarget_qps : 20\n",
+        TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_cell(row, TC_SERVING_WORKLOAD_POINT, "scenario=MultiStream");
+    assert_real(row, TC_SERVING_E2E_P50, 43.601234);
+    assert_real(row, TC_SERVING_E2E_P90, 44.5);
+    assert_real(row, TC_SERVING_E2E_P99, 46.5);
+    /* The mean of the samples is none of the queries. */
+    assert_unknown(row, TC_SERVING_E2E_MEAN);
+    assert_unknown(find_slice(r, "latency", "", 0), TC_SLICE_MIN);
+    assert_real(find_slice(r, "sample_latency", "", 0), TC_SLICE_P50, 29.021234);
+    assert_real(find_slice(r, "sample_latency", "", 0), TC_SLICE_MEAN, 28.5);
+    assert_real(find_slice(r, "sample_latency", "", 0), TC_SLICE_MAX, 51.5);
+    assert_real(find_slice(r, "samples_per_query", "", 0), TC_SLICE_LAST, 1600);
+    assert_defined(r);
+    tc_result_destroy(r);
+}
+
+/* All samples of Offline are one query: what is counted, its rate and its latencies are samples. */
+static void offline_counts_samples(void **state)
+{
+    (void)state;
+    static const char *const COMMON[] = {
+        ":::MLLOG {\"key\": \"loadgen_version\", \"value\": \"4.1\"}",
+        ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Offline\"}",
+        ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}",
+        ":::MLLOG {\"key\": \"result_query_count\", \"value\": 1}",
+        ":::MLLOG {\"key\": \"result_samples_per_second\", \"value\": 100.5}",
+        ":::MLLOG {\"key\": \"result_mean_latency_ns\", \"value\": 4000000}",
+    };
+    struct tc_result *r = read_text(join_lines(COMMON, 6), TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_unknown(row, TC_SERVING_COMPLETED);
+    assert_real(row, TC_SERVING_REQUESTS_PER_S, 100.5);
+    tc_result_destroy(r);
+    char text[4096];
+    (void)snprintf(text, sizeof text, "%s%s", join_lines(COMMON, 6),
+                   ":::MLLOG {\"key\": \"effective_samples_per_query\", \"value\": 24576}\n");
+    r = read_text(text, TOOL);
+    row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_real(row, TC_SERVING_COMPLETED, 24576);
+    assert_real(row, TC_SERVING_E2E_MEAN, 4);
+    assert_null(find_slice(r, "samples_per_query", "", 0));
+    tc_result_destroy(r);
+}
+
 static void the_detail_log_and_the_metadata(void **state)
 {
     (void)state;
@@ -170,6 +236,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_run_with_tokens),
         cmocka_unit_test(the_other_scenarios),
+        cmocka_unit_test(multi_stream_takes_the_latencies_of_queries),
+        cmocka_unit_test(offline_counts_samples),
         cmocka_unit_test(the_detail_log_and_the_metadata),
         cmocka_unit_test(what_is_cut_or_contradicts_is_told),
     };

@@ -253,6 +253,83 @@ static void json_says_the_same(void **state)
     refuse_text("{\"nccl_version\":2708}", TOOL, "/results");
 }
 
+/* alltoall_perf and others of 2.10 to 2.12 have nothing to reduce by, and keep the column. */
+static void a_blank_redop_is_no_column_less(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(
+        LINES(
+            "# nThread 1 nGpus 2 minBytes 1024 maxBytes 2048 step: 2(factor) iters: 20",
+            "#   Rank  0 Pid   1320 on ip-172-31-20-228 device  0 [0x00] Tesla V100-SXM2-16GB",
+            "# Collective test starting: alltoall_perf",
+            "#                                                       out-of-place                 "
+            "      in-place",
+            "#       size         count      type   redop     time   algbw   busbw  error     time "
+            " "
+            " algbw   busbw  error",
+            "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us) "
+            " "
+            "(GB/s)  (GB/s)",
+            "        1024           128     float             24.88    0.04    0.02  0e+00    "
+            "24.51  "
+            "  0.04    0.02    N/A",
+            "        2048           256     float         node1:12:12 [0] NCCL INFO Launch mode "
+            "Group",
+            "    25.88    0.08    0.04  0e+00    25.51    0.08    0.04    N/A",
+            "# Avg bus bandwidth    : 0.03"),
+        TOOL);
+    const struct tc_result_row *row = find_slice(r, "time", "size=1024", 0);
+    assert_real(row, TC_SLICE_MEAN, 24.88);
+    assert_cell(row, TC_SLICE_POINT, "op=alltoall size=1024 type=float in_place=0");
+    assert_real(find_slice(r, "busbw", "size=1024 type=float in_place=1", 0), TC_SLICE_MEAN, 0.02);
+    assert_real(find_slice(r, "time", "size=2048 type=float in_place=1", 0), TC_SLICE_MEAN, 25.51);
+    assert_fact(r, TC_TABLE_RUN, TC_RUN_STATUS, "succeeded");
+    tc_result_destroy(r);
+    /* With a root behind it, the number is the root. */
+    r = read_text(
+        LINES("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong",
+              " 1024 128 float              3   24.88 0.04 0.02 0 24.5 0.04 0.02 0",
+              "# Avg bus bandwidth    : 0.03"),
+        TOOL);
+    row = find_slice(r, "time", "", 0);
+    assert_cell(row, TC_SLICE_POINT, "size=1024 type=float root=3 in_place=0");
+    assert_real(row, TC_SLICE_MEAN, 24.88);
+    tc_result_destroy(r);
+}
+
+#define BARE_HEAD "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong"
+#define BARE_ROW " 1024 128 float sum -1 24.88 0.04 0.02 0 24.5 0.04 0.02 0"
+#define BARE_END "# Avg bus bandwidth    : 0.03"
+#define DEVICE(rank, host, device) \
+    "#  Rank  " rank " Group  0 Pid 1 on " host " device  " device " [0x0" device "] NVIDIA A40"
+
+/* Ranks are no GPUs where two share one, and hosts are counted by their names. */
+static void gpus_are_counted_by_device_and_nodes_by_host(void **state)
+{
+    (void)state;
+    struct tc_result *r =
+        read_text(LINES(DEVICE("0", "a", "0"), DEVICE("1", "a", "0"), DEVICE("2", "b", "0"),
+                        DEVICE("3", "b", "0"), BARE_HEAD, BARE_ROW, BARE_END),
+                  TOOL);
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, "2");
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, "2");
+    tc_result_destroy(r);
+    /* A program without MPI on two hosts: two tests, each with a rank 0. */
+    r = read_text(
+        LINES(DEVICE("0", "a", "0"), DEVICE("0", "b", "0"), BARE_HEAD, BARE_ROW, BARE_END), TOOL);
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, "2");
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, "2");
+    tc_result_destroy(r);
+    /* Where lines of ranks are missing, there were as many as the highest one says, on hosts that
+     * are not all known. */
+    r = read_text(LINES(DEVICE("0", "a", "0"), "#  ...", DEVICE("7", "b", "3"), BARE_HEAD, BARE_ROW,
+                        BARE_END),
+                  TOOL);
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, "8");
+    assert_fact(r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, "");
+    tc_result_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +343,8 @@ int main(void)
         cmocka_unit_test(a_replayed_trace_has_values_in_place_alone),
         cmocka_unit_test(what_is_cut_or_no_number_is_refused),
         cmocka_unit_test(json_says_the_same),
+        cmocka_unit_test(a_blank_redop_is_no_column_less),
+        cmocka_unit_test(gpus_are_counted_by_device_and_nodes_by_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

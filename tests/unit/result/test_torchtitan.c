@@ -137,6 +137,42 @@ static void a_restart_is_told(void **state)
     tc_result_destroy(r);
 }
 
+/* The same program twice into one file: never one mean over both. */
+static void two_runs_have_a_row_each(void **state)
+{
+    (void)state;
+    const char *text = LINES(AT("01") STEP(" 1", "12", "100"), AT("02") STEP("10", "11", "200"),
+                             AT("04") STEP("20", "10", "4,000"), AT("20") STEP(" 1", "12", "100"),
+                             AT("21") STEP("10", "11", "200"), AT("25") STEP("20", "9", "8,000"),
+                             AT("26") "Training completed");
+    struct tc_result *r = read_text(text, TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
+    assert_cell(row, TC_TRAINING_SCALE_POINT, "log_run=1");
+    assert_real(row, TC_TRAINING_TOKENS_PER_S_GPU, 4000);
+    assert_real(row, TC_TRAINING_STEP_MEAN, 200);
+    assert_unknown(row, TC_TRAINING_RESTARTS);
+    row = find_row(r, TC_TABLE_TRAINING, 1);
+    assert_cell(row, TC_TRAINING_SCALE_POINT, "log_run=2");
+    assert_real(row, TC_TRAINING_TOKENS_PER_S_GPU, 8000);
+    assert_real(row, TC_TRAINING_STEP_MEAN, 400);
+    assert_real(row, TC_TRAINING_LOSS, 9);
+    assert_null(find_row(r, TC_TABLE_TRAINING, 2));
+    assert_real(find_slice(r, "tps", "log_run=1", 0), TC_SLICE_MEAN, 4000);
+    assert_real(find_slice(r, "tps", "log_run=2", 0), TC_SLICE_MEAN, 8000);
+    assert_true(has_note(r, "2 runs follow each other", false));
+    /* The first of them did not say that it ended. */
+    assert_fact(r, TC_TABLE_RUN, TC_RUN_STATUS, "incomplete");
+    tc_result_destroy(r);
+    /* What comes after the end of training is another run, whatever its steps are. */
+    r = read_text(LINES(AT("01") STEP("20", "9", "10"), AT("02") "Training completed",
+                        AT("03") STEP("30", "8", "30"), AT("04") "Training completed"),
+                  TOOL);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TOKENS_PER_S_GPU, 10);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 1), TC_TRAINING_TOKENS_PER_S_GPU, 30);
+    assert_fact(r, TC_TABLE_RUN, TC_RUN_STATUS, "succeeded");
+    tc_result_destroy(r);
+}
+
 static void other_logs_are_not_taken(void **state)
 {
     (void)state;
@@ -158,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_cut_last_line_is_told),
         cmocka_unit_test(ranks_without_a_number_repeat_a_step),
         cmocka_unit_test(a_restart_is_told),
+        cmocka_unit_test(two_runs_have_a_row_each),
         cmocka_unit_test(other_logs_are_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

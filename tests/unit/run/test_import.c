@@ -113,6 +113,13 @@ static void the_order_and_place_of_files_do_not_name_a_run(void **state)
     assert_string_equal(there.manifest_digest, back.manifest_digest);
     assert_string_equal(there.name, "a.json");
     assert_false(there.publishable);
+    /* The same bytes under other names are the same run, which has no other name of its own. */
+    const char *c = vllm("c.json", "m", 1, 1.5);
+    const char *d = vllm("d.json", "m", 2, 1.5);
+    const struct tc_import_file renamed[] = {{TC_ROLE_RESULT, c, false},
+                                             {TC_ROLE_RESULT, d, false}};
+    assert_int_equal(import(renamed, 2, NULL, &t, &back, &err), TC_OK);
+    assert_string_equal(there.run_id, back.run_id);
     /* Other content is another run, and so is another role. */
     const struct tc_import_file role[] = {{TC_ROLE_RESULT, a, false}, {TC_ROLE_ARTIFACT, b, false}};
     assert_int_equal(import(role, 2, NULL, &t, &back, &err), TC_OK);
@@ -138,6 +145,31 @@ static void two_models_are_told_once_whatever_the_order(void **state)
     files[2] = swap;
     assert_int_equal(import(files, 3, NULL, &second, &out, &err), TC_OK);
     assert_string_equal(strstr(second.text, "|model|says "), said);
+}
+
+/* A probe is of one machine: its counts are no second opinion about the GPUs of all. */
+static void a_probe_of_one_machine_contradicts_no_result_of_several(void **state)
+{
+    (void)state;
+    struct told t;
+    struct tc_import_outcome out;
+    struct tc_error err;
+    const char *probe =
+        file_of("probe.json", "{\"tracecore_probe\":1,\"hardware\":{\"gpu_count\":8,"
+                              "\"node_count\":1}}");
+    const char *many =
+        file_of("nccl.json",
+                "{\"nccl_version\":22703,\"args\":[\"all_reduce_perf\"],\"config\":{\"devices\":[{"
+                "\"rank\":0,"
+                "\"hostname\":\"a\"},{\"rank\":15,\"hostname\":\"b\"}]},\"results\":[{\"size\":8,"
+                "\"out_of_place\":{\"time\":1,\"bus_bw\":1}}],\"average_bus_bandwidth\":{"
+                "\"bandwidth\":1}}");
+    const struct tc_import_file files[] = {{TC_ROLE_RESULT, probe, false},
+                                           {TC_ROLE_RESULT, many, false}};
+    assert_int_equal(import(files, 2, NULL, &t, &out, &err), TC_OK);
+    if (strstr(t.text, "_count") != NULL) {
+        fail_msg("%s", t.text);
+    }
 }
 
 static void ids_are_taken_up_to_their_limit(void **state)
@@ -223,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_and_place_of_files_do_not_name_a_run),
         cmocka_unit_test(two_models_are_told_once_whatever_the_order),
+        cmocka_unit_test(a_probe_of_one_machine_contradicts_no_result_of_several),
         cmocka_unit_test(ids_are_taken_up_to_their_limit),
         cmocka_unit_test(files_are_taken_up_to_their_limit),
         cmocka_unit_test(everything_wrong_is_told_before_the_warehouse_is_opened),

@@ -57,6 +57,40 @@ static void the_order_of_files_makes_no_difference(void **state)
     free(b);
 }
 
+static void names_of_files_are_no_part_of_the_identity(void **state)
+{
+    (void)state;
+    struct tc_error err;
+    struct tc_digest a;
+    struct tc_digest b;
+    struct tc_digest workload = {.bytes = {8}};
+    struct tc_manifest_file there[] = {file_of(TC_ROLE_RESULT, "b", 2),
+                                       file_of(TC_ROLE_RESULT, "a", 1)};
+    struct tc_manifest_file renamed[] = {file_of(TC_ROLE_RESULT, "x", 1),
+                                         file_of(TC_ROLE_RESULT, "y", 2)};
+    struct tc_manifest x = {.files = there, .file_count = 2};
+    struct tc_manifest y = {.files = renamed, .file_count = 2, .workload = &workload};
+    assert_int_equal(tc_manifest_identity(&x, &a, &err), TC_OK);
+    assert_int_equal(tc_manifest_identity(&y, &b, &err), TC_OK);
+    assert_memory_equal(&a, &b, sizeof a);
+    /* Everything else is. */
+    y.repetition = 2;
+    assert_int_equal(tc_manifest_identity(&y, &b, &err), TC_OK);
+    assert_memory_not_equal(&a, &b, sizeof a);
+    y.repetition = 0;
+    y.name = TC_LIT("n");
+    assert_int_equal(tc_manifest_identity(&y, &b, &err), TC_OK);
+    assert_memory_not_equal(&a, &b, sizeof a);
+    y.name = TC_EMPTY;
+    y.contract = &workload;
+    assert_int_equal(tc_manifest_identity(&y, &b, &err), TC_OK);
+    assert_memory_not_equal(&a, &b, sizeof a);
+    y.contract = NULL;
+    renamed[0].role = TC_ROLE_ARTIFACT;
+    assert_int_equal(tc_manifest_identity(&y, &b, &err), TC_OK);
+    assert_memory_not_equal(&a, &b, sizeof a);
+}
+
 static void it_is_canonical_and_has_only_what_is_known(void **state)
 {
     (void)state;
@@ -185,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_of_files_makes_no_difference),
+        cmocka_unit_test(names_of_files_are_no_part_of_the_identity),
         cmocka_unit_test(it_is_canonical_and_has_only_what_is_known),
         cmocka_unit_test(what_was_written_is_read_again),
         cmocka_unit_test(another_document_is_refused_with_its_place),
