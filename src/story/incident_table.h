@@ -59,8 +59,7 @@ size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice
 
 /*
  * Forgets `count` verdicts: resolved ones first, then the least severe, of each those seen last
- * longest ago. Links are to be made
- * anew before anyone looks at them.
+ * longest ago. Links of others may name those that are gone until they are made anew.
  */
 void tc_incident_table_forget(struct tc_incident_table *k, size_t count);
 
