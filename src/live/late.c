@@ -142,6 +142,32 @@ static bool is_acceptable(const struct tc_incident_told *told, const struct tc_f
     return (believed && !(was_over && !f->resolved)) || (was_open && f->resolved);
 }
 
+bool tc__live_keeps_checked(struct tc_live *l, const struct tc_incident_entry *kept,
+                            const struct tc_finding *f)
+{
+    const struct tc_finding *known = &kept->finding;
+    bool was_over = kept->verdict.status == TC_VERDICT_RESOLVED;
+    if (l->adopting || !kept->said.checked || f->resolved != was_over ||
+        f->first_ns <= known->first_ns || f->severity > known->severity ||
+        f->evidence_count > known->evidence_count) {
+        return false;
+    }
+    tc_live_add_stretch(l, &(struct tc_stretch){.from_ns = known->first_ns,
+                                                .to_ns = f->last_ns,
+                                                .arrived_from_ns = l->clock_ns,
+                                                .arrived_to_ns = l->clock_ns,
+                                                .looked = true});
+    return true;
+}
+
+static tc_status adopt(struct tc_live *l, const struct tc_finding *finding, bool *out_is_news)
+{
+    l->adopting = true;
+    tc_status status = tc_engine_adopt(l->engine, finding, out_is_news);
+    l->adopting = false;
+    return status;
+}
+
 tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding, bool believed,
                         struct tc_live_adopted *out)
 {
@@ -154,7 +180,7 @@ tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding, boo
         return TC_OK;
     }
     if (known == NULL) {
-        TC_TRY(tc_engine_adopt(l->engine, &own, &out->is_news));
+        TC_TRY(adopt(l, &own, &out->is_news));
         out->is_opened = out->is_news && !own.resolved;
         return TC_OK;
     }
@@ -162,7 +188,7 @@ tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding, boo
     size_t at = tc_incident_table_find(kept, known->incident_id); /* where it stays */
     bool was_open = known->status != TC_VERDICT_RESOLVED;
     own.key = known->finding->key;
-    TC_TRY(tc_engine_adopt(l->engine, &own, &out->is_news));
+    TC_TRY(adopt(l, &own, &out->is_news));
     out->is_opened = out->is_news && !was_open && !own.resolved;
     out->key = kept->items[at].finding.key;
     return TC_OK;

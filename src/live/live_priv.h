@@ -68,6 +68,7 @@ struct tc_live {
     bool urgent;   /* something opened or was resolved since it was told */
     bool changed;  /* a verdict changed since the last linking */
     bool untold;   /* the last telling left something out */
+    bool adopting; /* what the engine says is what a recheck found */
     bool is_whole; /* nothing is put off: the engine waits, or the process ends */
     enum tc__live_handing handing;
     int64_t handing_due_ns; /* TC__HANDING_DUE: what was due then, on both clocks */
@@ -100,6 +101,10 @@ tc_status tc__live_take(void *context, const struct tc_verdict *v);
 TC_CHECKED tc_status tc__live_go_on_telling(struct tc_live *l);
 /* Whether there is one. */
 bool tc__live_is_telling(const struct tc_live *l);
+/* Whether what a recheck found of an incident stays, since live detection says less: that time is
+ * checked again then. */
+bool tc__live_keeps_checked(struct tc_live *l, const struct tc_incident_entry *kept,
+                            const struct tc_finding *f);
 /* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. TC_E_AGAIN:
  * the rest of it is due at once. */
 TC_CHECKED tc_status tc__live_publish(struct tc_live *l, bool all);

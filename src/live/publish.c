@@ -77,7 +77,8 @@ static tc_status say(struct tc_live *l, struct tc_incident_entry *kept,
                                            .content = out.content,
                                            .at_ns = l->arrived_ns,
                                            .status = (uint8_t)status,
-                                           .opened = true};
+                                           .opened = true,
+                                           .checked = kept->said.checked};
     l->counts.verdicts++;
     l->counts.opened += status == TC_VERDICT_OPEN;
     l->counts.updated += status == TC_VERDICT_UPDATED;
@@ -299,15 +300,19 @@ tc_status tc__live_take(void *context, const struct tc_verdict *v)
 {
     struct tc_live *l = context;
     struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    bool fresh = tc_incident_table_find(kept, v->incident_id) == TC_INCIDENT_NONE;
+    size_t at = tc_incident_table_find(kept, v->incident_id);
+    bool fresh = at == TC_INCIDENT_NONE;
     if (fresh) {
         TC_TRY(make_room(l));
+    } else if (tc__live_keeps_checked(l, &kept->items[at], v->finding)) {
+        return TC_OK;
     }
     TC_TRY(tc_story_add(l->story, v));
     struct tc_incident_entry *entry = &kept->items[tc_incident_table_find(kept, v->incident_id)];
     if (fresh) {
         recall(l, entry);
     }
+    entry->said.checked = l->adopting;
     l->changed = true;
     l->linking = false; /* what was under way knows nothing of it */
     l->tell_at = 0;

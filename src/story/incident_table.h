@@ -25,6 +25,7 @@ struct tc_incident_said {
     uint8_t status;   /* enum tc_verdict_status, as it was told last */
     bool opened;      /* it was told at all */
     bool earlier;     /* the last time by an earlier process */
+    bool checked;     /* what is kept is what a recheck found */
 };
 
 struct tc_incident_entry {

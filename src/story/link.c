@@ -21,18 +21,6 @@
 /* Causes of causes that are followed. */
 #define STEPS_MAX 4096
 
-static const struct tc__rule RULES[] = {
-#define RULE(from, to, same, before, late, kind) \
-    {.cause = {#from, sizeof(#from) - 1},        \
-     .effect = {#to, sizeof(#to) - 1},           \
-     .at = {kind, sizeof(kind) - 1},             \
-     .before_ns = (before) * (int64_t)TC_SECOND, \
-     .late_ns = (late) * (int64_t)TC_SECOND,     \
-     .by = (same)},
-#include "story/rules.def"
-#undef RULE
-};
-
 struct candidate {
     uint32_t cause;
     enum tc__class by;
@@ -80,32 +68,10 @@ struct tc__linker {
     size_t list_count;
 };
 
-static const struct tc__rule *rule_of(const struct tc_incident_entry *cause,
-                                      const struct tc_incident_entry *effect)
-{
-    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
-        if (tc_slice_eq(RULES[i].cause, cause->finding.pattern_name) &&
-            tc_slice_eq(RULES[i].effect, effect->finding.pattern_name)) {
-            return &RULES[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_cause(struct tc_slice pattern)
-{
-    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
-        if (tc_slice_eq(RULES[i].cause, pattern)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static tc_status place_cause(struct tc__linker *l, size_t i)
 {
     const struct tc_incident_entry *v = &l->kept->items[i];
-    if (!is_cause(v->finding.pattern_name)) {
+    if (!tc__is_cause(v->finding.pattern_name)) {
         return TC_OK;
     }
     if (!tc__where_of(l->lookup, v, true, l->work, &l->as_cause[i])) {
@@ -153,70 +119,6 @@ static size_t posting_at(const struct tc__linker *l, uint64_t key)
     return low;
 }
 
-static int64_t effect_time(const struct tc_incident_entry *v, const struct tc__rule *rule)
-{
-    int64_t time_ns = v->verdict.first_ns;
-    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
-        const struct tc_evidence *e = &v->finding.evidence[i];
-        if (tc_slice_eq(e->kind, rule->at) && e->time_ns != TC_TIME_NONE) {
-            time_ns = e->time_ns;
-        }
-    }
-    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
-        const struct tc_evidence *e = &v->finding.evidence[i];
-        time_ns =
-            tc_slice_eq(e->kind, TC_LIT("xid")) && e->time_ns > time_ns ? e->time_ns : time_ns;
-    }
-    return time_ns;
-}
-
-static bool in_order(const struct tc__rule *rule, const struct tc_incident_entry *cause,
-                     const struct tc_incident_entry *effect)
-{
-    int64_t at = effect_time(effect, rule);
-    int64_t first = cause->verdict.first_ns;
-    if (at == TC_TIME_NONE || first == TC_TIME_NONE) {
-        return false;
-    }
-    return first <= at + rule->late_ns && at - cause->finding.last_ns <= rule->before_ns;
-}
-
-/* Both sides name things of a class, and none in common. */
-static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc__class class)
-{
-    if (a->more[class] || b->more[class]) {
-        return false;
-    }
-    for (size_t i = 0; i < a->count[class]; i++) {
-        for (size_t k = 0; k < b->count[class]; k++) {
-            if (a->tokens[class][i].name == b->tokens[class][k].name) {
-                return false;
-            }
-        }
-    }
-    return a->count[class] > 0 && b->count[class] > 0;
-}
-
-/*
- * The same node, or pod, proves nothing when both sides name a GPU and it is another one. The same
- * number of a rank proves nothing when it runs elsewhere: every job has a rank 0.
- */
-static bool contradicted(const struct tc__rule *rule, enum tc__class by,
-                         const struct tc__where *cause, const struct tc__where *effect)
-{
-    if (by == TC__CLASS_NODE && (rule->by & BY_PORT_AT_ONCE) != 0) {
-        return false; /* see is_port_at_once */
-    }
-    if (by == TC__CLASS_RANK) {
-        return differ(cause, effect, TC__CLASS_NODE) || differ(cause, effect, TC__CLASS_POD);
-    }
-    if (by == TC__CLASS_GPU || (by == TC__CLASS_NODE && (rule->by & BY_WHOLE_NODE) != 0)) {
-        return false;
-    }
-    return differ(cause, effect, TC__CLASS_GPU) ||
-           (by == TC__CLASS_NODE && differ(cause, effect, TC__CLASS_POD));
-}
-
 /* A device that only its errors tell of: no GPU and no card that any statement is about. */
 static bool is_nobodys(const struct tc__lookup *lookup, const struct tc__where *w)
 {
@@ -240,7 +142,7 @@ static bool is_port_at_once(const struct tc__linker *l, const struct tc__rule *r
                             const struct tc_incident_entry *effect)
 {
     const struct tc_incident_entry *c = &l->kept->items[cause];
-    int64_t at = effect_time(effect, rule);
+    int64_t at = tc__effect_time(effect, rule);
     return at - c->finding.last_ns <= AT_ONCE_NS && c->verdict.first_ns - at <= AT_ONCE_NS &&
            is_nobodys(l->lookup, &l->as_cause[cause]);
 }
@@ -275,10 +177,11 @@ static void consider(struct tc__linker *l, size_t effect, enum tc__class by,
 {
     const struct tc_incident_entry *c = &l->kept->items[cause];
     const struct tc_incident_entry *e = &l->kept->items[effect];
-    const struct tc__rule *rule = rule_of(c, e);
+    const struct tc__rule *rule = tc__rule_of(c, e);
     l->lookup->steps++;
-    if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
-        contradicted(rule, by, &l->as_cause[cause], &l->where) || explained(by, e) ||
+    if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 ||
+        !tc__is_in_order(rule, c, e) ||
+        tc__is_contradicted(rule, by, &l->as_cause[cause], &l->where) || explained(by, e) ||
         (by == TC__CLASS_NODE && is_told_apart(l, rule, cause, e))) {
         return;
     }

@@ -71,6 +71,18 @@ struct tc__rule {
     unsigned by;
 };
 
+/* The rule by which one explains the other; NULL: none. */
+const struct tc__rule *tc__rule_of(const struct tc_incident_entry *cause,
+                                   const struct tc_incident_entry *effect);
+/* Whether verdicts of a pattern explain any. */
+bool tc__is_cause(struct tc_slice pattern);
+/* When the effect was felt, as the rule has it. */
+int64_t tc__effect_time(const struct tc_incident_entry *v, const struct tc__rule *rule);
+bool tc__is_in_order(const struct tc__rule *rule, const struct tc_incident_entry *cause,
+                     const struct tc_incident_entry *effect);
+/* Whether what both are about speaks against a link by a thing of that class. */
+bool tc__is_contradicted(const struct tc__rule *rule, enum tc__class by,
+                         const struct tc__where *cause, const struct tc__where *effect);
 /* Whether the cause is a switch, and the effect an Xid of NVLink. */
 bool tc__is_of_switch(const struct tc_finding *cause, const struct tc_finding *effect);
 

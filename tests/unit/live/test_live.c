@@ -399,6 +399,40 @@ static void what_a_recheck_found_is_told_once_and_keeps_its_identity(void **stat
     test_destroy(t);
 }
 
+/* Live detection does not know what came late: that it says less later is no news. */
+static void what_a_recheck_found_stands_until_more_is_known(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_live_adopted out;
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 1);
+    struct tc_story *story = judged(&ev, 1);
+    struct tc_finding more = tc_story_verdicts(story)->items[0].finding;
+    struct tc_evidence evidence[8];
+    for (size_t i = 0; i < 8; i++) {
+        evidence[i] = more.evidence[0];
+    }
+    more.evidence = evidence;
+    more.evidence_count = 8;
+    more.first_ns -= 90 * TC_SECOND;
+    more.headline = TC_LIT("with what came late");
+    assert_int_equal(tc_live_adopt(t->live, &more, false, &out), TC_OK);
+    assert_true(out.is_news && !out.is_opened);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    /* Live detection learns of a reason, and has something to say. */
+    struct tc_event low = pressure("gpu-07", "True", T0 - 10 * TC_SECOND);
+    feed_at(t, &low, T0 + 3 * TC_SECOND);
+    run_to(t, T0 + 6 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    tc_story_destroy(story);
+    test_destroy(t);
+}
+
 /* Names end in numbers, as keys do: another node is another incident. */
 static void what_a_recheck_found_of_another_node_is_its_own_incident(void **state)
 {
@@ -822,6 +856,7 @@ int main(void)
         cmocka_unit_test(what_is_older_than_the_window_is_not_judged_and_that_is_known),
         cmocka_unit_test(a_state_that_is_told_again_marks_nothing),
         cmocka_unit_test(what_a_recheck_found_is_told_once_and_keeps_its_identity),
+        cmocka_unit_test(what_a_recheck_found_stands_until_more_is_known),
         cmocka_unit_test(what_a_recheck_found_of_another_node_is_its_own_incident),
         cmocka_unit_test(a_stretch_is_widened_by_the_incidents_that_it_touches),
         cmocka_unit_test(times_out_of_range_are_counted_and_left_out),
