@@ -66,7 +66,7 @@ static void check_all(void)
 {
     const struct tc_verdict *told[12];
     size_t count = 0;
-    TC_ASSERT(tc_story_link(story, tc_engine_directory(engine)) == TC_OK);
+    TC_ASSERT(tc_story_link(story, tc_engine_directory(engine), NULL) == TC_OK);
     const struct tc_incident_table *kept = tc_story_verdicts(story);
     for (size_t i = 0; i < kept->count; i++) {
         const struct tc_verdict *v = &kept->items[i].verdict;

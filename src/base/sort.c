@@ -7,6 +7,8 @@
 #define INSERTION_MAX 24
 #define RADIX_BITS 8
 #define RADIX_SIZE 256
+/* Pointers that are moved in one piece of a sort. */
+#define SORT_PIECE ((size_t)4096)
 
 static bool in_order(const struct tc_sort_pair *p, size_t count)
 {
@@ -77,38 +79,58 @@ void tc_sort_keys(struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size
     }
 }
 
-/* Merges the sorted runs [0, mid) and [mid, count) of from into to. */
-static void merge(const void **to, const void **from, size_t mid, size_t count, tc_sort_cmp_fn cmp,
-                  void *context)
+/* Goes on with merging two runs, by `most` pointers at most; how many. */
+static size_t merge(struct tc_sorting *s, size_t most)
 {
-    size_t a = 0;
-    size_t b = mid;
-    for (size_t i = 0; i < count; i++) {
-        if (a < mid && (b >= count || cmp(from[a], from[b], context) <= 0)) {
+    const void **from = (s->is_swapped ? s->scratch : s->items) + s->at;
+    const void **to = (s->is_swapped ? s->items : s->scratch) + s->at;
+    size_t left = s->count - s->at;
+    size_t mid = left < s->width ? left : s->width;
+    size_t end = left < 2 * s->width ? left : 2 * s->width;
+    size_t a = s->a;
+    size_t b = s->b;
+    size_t count = end - a - b < most ? end - a - b : most;
+    for (size_t i = a + b; i < s->a + s->b + count; i++) {
+        if (a < mid && (mid + b >= end || s->cmp(from[a], from[mid + b], s->context) <= 0)) {
             to[i] = from[a++];
         } else {
-            to[i] = from[b++];
+            to[i] = from[mid + b++];
         }
     }
+    s->a = a;
+    s->b = b;
+    if (a + b == end) {
+        s->at += end;
+        s->a = s->b = 0;
+    }
+    return count;
+}
+
+bool tc_sort_some(struct tc_sorting *s)
+{
+    s->width = s->width == 0 ? 1 : s->width;
+    for (size_t left = SORT_PIECE; s->width < s->count && left > 0;) {
+        left -= merge(s, left);
+        if (s->at == s->count) {
+            s->is_swapped = !s->is_swapped;
+            s->width *= 2;
+            s->at = 0;
+        }
+    }
+    if (s->width < s->count) {
+        return false;
+    }
+    if (s->is_swapped) {
+        memcpy(s->items, s->scratch, s->count * sizeof *s->items);
+        s->is_swapped = false;
+    }
+    return true;
 }
 
 void tc_sort_ptrs(const void **items, const void **scratch, size_t count, tc_sort_cmp_fn cmp,
                   void *context)
 {
-    const void **from = items;
-    const void **to = scratch;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t at = 0; at < count; at += 2 * width) {
-            size_t left = count - at;
-            size_t mid = left < width ? left : width;
-            size_t len = left < 2 * width ? left : 2 * width;
-            merge(to + at, from + at, mid, len, cmp, context);
-        }
-        const void **swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != items && count > 0) {
-        memcpy(items, from, count * sizeof *items);
+    struct tc_sorting s = {items, scratch, count, cmp, context, .width = 0};
+    while (!tc_sort_some(&s)) {
     }
 }

@@ -7,6 +7,7 @@
 #ifndef TC_BASE_SORT_H
 #define TC_BASE_SORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,23 @@ typedef int (*tc_sort_cmp_fn)(const void *a, const void *b, void *context);
  */
 void tc_sort_ptrs(const void **items, const void **scratch, size_t count, tc_sort_cmp_fn cmp,
                   void *context);
+
+/*
+ * The same in pieces: set the first five, and call tc_sort_some, which makes a bounded number of
+ * comparisons, until it is true. Meanwhile the pointers are in no order.
+ */
+struct tc_sorting {
+    const void **items;
+    const void **scratch;
+    size_t count;
+    tc_sort_cmp_fn cmp;
+    void *context;
+    size_t width; /* of the runs that are sorted; 0: it has not begun */
+    size_t at;    /* where the two runs begin that are merged */
+    size_t a;     /* what was taken of each */
+    size_t b;
+    bool is_swapped; /* scratch has the sorted runs */
+};
+bool tc_sort_some(struct tc_sorting *s);
 
 #endif

@@ -15,24 +15,14 @@ static uint64_t address_hash(struct tc_slice address)
     return tc_slice_hash(address, 3);
 }
 
-bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena)
+void tc__view_note_address(struct tc_view *v, uint32_t at)
 {
-    size_t count = 0;
-    for (uint32_t i = 0; i < v->statement_count; i++) {
-        count += v->statements[i].address.len > 0;
+    if (v->statements[at].address.len > 0) {
+        v->addresses = true;
+        /* The map has room for all. */
+        (void)tc_map_add(&v->by_address, address_hash(v->statements[at].address), (uint64_t)at + 1,
+                         1);
     }
-    v->addresses = count > 0;
-    if (!tc_map_init(&v->by_address, arena, count + 1)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < v->statement_count; i++) {
-        if (v->statements[i].address.len > 0) {
-            /* The map has room for all. */
-            (void)tc_map_add(&v->by_address, address_hash(v->statements[i].address),
-                             (uint64_t)i + 1, 1);
-        }
-    }
-    return true;
 }
 
 static bool is_pod(const struct tc_scope *s)

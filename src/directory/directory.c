@@ -65,6 +65,7 @@ void tc_directory_reset(struct tc_directory *d)
     d->gpus.last_id = 0;
     d->gpu = NULL;
     d->sender = 0;
+    d->tidy = (struct tc__tidy){0};
     d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
     d->order =
         tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
@@ -80,6 +81,39 @@ void tc_directory_reset(struct tc_directory *d)
 void tc_directory_sender(struct tc_directory *d, uint32_t sender)
 {
     d->sender = sender;
+}
+
+/* What is borrowed from tables is let go of: their entries move. */
+static void begin_tidy(struct tc_directory *d, struct tc__table *t)
+{
+    d->tidy = (struct tc__tidy){.table = t, .order = d->order};
+    d->gpu = NULL;
+    d->nodes.last = TC_EMPTY;
+    if (t == &d->statements.table) {
+        d->statements.last = NULL;
+        d->statements.moves++;
+    }
+}
+
+tc_status tc_directory_keep_room(struct tc_directory *d, const struct tc_turn *turn)
+{
+    struct tc__table *tables[] = {&d->nodes.table, &d->gpus.table, &d->places.ranks,
+                                  &d->places.pods, &d->statements.table};
+    size_t count = TC_COUNT(tables) - !d->statements.forgets;
+    for (size_t i = 0; i < count && d->tidy.table == NULL; i++) {
+        if (tc__table_is_crowded(tables[i])) {
+            begin_tidy(d, tables[i]);
+        }
+    }
+    while (d->tidy.table != NULL) {
+        if (tc__tidy_some(&d->tidy)) {
+            d->tidy.table = NULL;
+        }
+        if (tc_turn_is_spent(turn)) {
+            return TC_E_AGAIN;
+        }
+    }
+    return TC_OK;
 }
 
 uint32_t tc_directory_kinds(const struct tc_directory *d)

@@ -14,6 +14,8 @@
 #ifndef TC_DIRECTORY_DIRECTORY_H
 #define TC_DIRECTORY_DIRECTORY_H
 
+#include "base/status.h"
+#include "base/turn.h"
 #include "event/event.h"
 
 #include <stdbool.h>
@@ -34,6 +36,12 @@ struct tc_directory *tc_directory_create(enum tc_statements statements);
 void tc_directory_destroy(struct tc_directory *d);
 /* As after create. */
 void tc_directory_reset(struct tc_directory *d);
+/*
+ * Makes room in a table that will soon be full, as is done otherwise when it is, but in pieces. To
+ * be called between events. TC_E_AGAIN: nothing may be asked of the directory until it was called
+ * again and is done.
+ */
+TC_CHECKED tc_status tc_directory_keep_room(struct tc_directory *d, const struct tc_turn *turn);
 
 /* The bits of the event kinds that say something; others need not be noted. */
 uint32_t tc_directory_kinds(const struct tc_directory *d);
@@ -137,7 +145,7 @@ struct tc_statement {
     struct tc_slice address; /* of the pod, or of the node where no pod is named; "" */
     int64_t first_ns;        /* TC_TIME_NONE: holds at all times */
     int64_t last_ns;         /* when it was said last */
-    uint32_t node;           /* names, set by tc_view_build; TC_NAME_NONE */
+    uint32_t node;           /* names, set by tc_view_make; TC_NAME_NONE */
     uint32_t gpu;
     uint32_t pod;
 };

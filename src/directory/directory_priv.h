@@ -50,12 +50,26 @@ bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, stru
 void *tc__table_find(const struct tc__table *t, const void *key, uint32_t name);
 /* Whether one more entry, or new strings for one, fit. */
 bool tc__table_has_room(const struct tc__table *t);
+/* Whether there will soon be no room: the time to make it in pieces. */
+bool tc__table_is_crowded(const struct tc__table *t);
 /*
  * Lets go of what no name leads to, then, while the table or its text is more than three quarters
  * full, of what was not heard of for longest from the senders that take the most of it. `order` has
  * room for twice the entries.
  */
 void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order);
+
+/* The same in pieces: set the first two, and call tc__tidy_some until it is true. Nothing may be
+ * looked for in the table meanwhile. */
+struct tc__tidy {
+    struct tc__table *table;
+    struct tc_sort_pair *order;
+    enum { TC__TIDY_LIST, TC__TIDY_SHARE, TC__TIDY_MOVE } stage;
+    uint32_t at;   /* in that stage: the entry */
+    uint32_t kept; /* entries that were moved */
+    size_t live;   /* entries in order */
+};
+bool tc__tidy_some(struct tc__tidy *y);
 /*
  * Writes `value` in the place of an entry of the table, NULL for a new one, with copies of its
  * strings, and makes its names lead to it. There is room; no string is longer than
@@ -140,9 +154,9 @@ static inline uint64_t tc__pci_number(struct tc_bdf b)
     return (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 | (uint64_t)b.device << 8 | b.function;
 }
 
-/* Indexes the statements with addresses. False when the arena is full. */
+/* Indexes a statement, if it says whose an address is. */
 struct tc_view;
-bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena);
+void tc__view_note_address(struct tc_view *v, uint32_t at);
 
 struct tc_directory {
     uint32_t sender; /* of the events that come */
@@ -152,6 +166,7 @@ struct tc_directory {
     struct tc__gpus gpus;
     struct tc__places places;
     struct tc_sort_pair *order; /* for making room in a table */
+    struct tc__tidy tidy;       /* of the table in which it is being made; NULL: none */
     const struct tc_gpu *gpu;   /* of the last event */
     struct tc__statements statements;
     enum tc_statements keeps;

@@ -7,6 +7,10 @@
 
 /* Senders share a table: an entry counts for one of so many shares, by the sender's number. */
 #define SHARES 256
+/* A table is crowded when less than such a part of it is free. */
+#define SPARE_SHARE 64
+/* Entries that are dealt with in one piece. */
+#define TIDY_PIECE 256
 
 bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
                     uint32_t max, size_t text_bytes, const uint32_t *sender)
@@ -53,6 +57,16 @@ bool tc__table_has_room(const struct tc__table *t)
     return t->count < t->max &&
            t->index.used + t->kind->name_count < (t->index.mask_max + 1) / 4 * 3 &&
            text->size - text->used >= 2 * t->kind->text_count * TC_SCOPE_TEXT_MAX;
+}
+
+bool tc__table_is_crowded(const struct tc__table *t)
+{
+    const struct tc_arena *text = &t->text[t->half];
+    uint32_t spare = t->max / SPARE_SHARE;
+    return t->count + spare >= t->max ||
+           t->index.used + (size_t)spare * t->kind->name_count >= (t->index.mask_max + 1) / 4 * 3 ||
+           text->size - text->used <
+               text->size / SPARE_SHARE + 2 * t->kind->text_count * TC_SCOPE_TEXT_MAX;
 }
 
 static void lead(struct tc__table *t, void *entry, uint32_t name)
@@ -107,52 +121,41 @@ static size_t text_bytes(const struct tc__table *t, struct tc_entry *entry)
     return bytes;
 }
 
-/* Finds out which names lead to which entry. Gives the entries that have any, by when they were
- * heard of. */
-static size_t list_live(struct tc__table *t, struct tc_sort_pair *order)
+/* Finds out which names lead to an entry. Those that have any are listed with when they were heard
+ * of. */
+static void list_entry(struct tc__tidy *y, uint32_t at)
 {
-    size_t live = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        struct tc_entry *entry = tc__table_at(t, i);
-        entry->leads = 0;
-        for (uint32_t name = 0; name < t->kind->name_count; name++) {
-            entry->leads |= (uint32_t)(tc__table_find(t, entry, name) == entry) << name;
-        }
-        if (entry->leads != 0) {
-            order[live++] = (struct tc_sort_pair){entry->heard, i};
-        }
+    struct tc__table *t = y->table;
+    struct tc_entry *entry = tc__table_at(t, at);
+    entry->leads = 0;
+    for (uint32_t name = 0; name < t->kind->name_count; name++) {
+        entry->leads |= (uint32_t)(tc__table_find(t, entry, name) == entry) << name;
     }
-    tc_sort_keys(order, order + live, live);
-    return live;
+    if (entry->leads != 0) {
+        y->order[y->live++] = (struct tc_sort_pair){entry->heard, at};
+    }
 }
 
-/* Closes the gaps, with the strings in the other arena and a new index. */
-static void move_entries(struct tc__table *t)
+/* Closes the gap before an entry, with its strings in the other arena and in a new index. */
+static void move_entry(struct tc__tidy *y, uint32_t at)
 {
+    struct tc__table *t = y->table;
     struct tc_arena *text = &t->text[t->half ^ 1];
-    uint32_t count = 0;
-    tc_arena_reset(text);
-    tc_map_reset(&t->index);
-    for (uint32_t i = 0; i < t->count; i++) {
-        struct tc_entry *entry = tc__table_at(t, count);
-        if (((struct tc_entry *)tc__table_at(t, i))->leads == 0) {
-            continue;
-        }
-        memmove(entry, tc__table_at(t, i), t->kind->size);
-        for (size_t k = 0; k < t->kind->text_count; k++) {
-            struct tc_slice *s = tc__text_at(entry, t->kind->texts[k]);
-            *s = s->len == 0 ? TC_EMPTY : tc_arena_copy(text, *s);
-        }
-        count++;
-        for (uint32_t name = 0; name < t->kind->name_count; name++) {
-            if ((entry->leads >> name & 1) != 0) {
-                lead(t, entry, name);
-            }
+    struct tc_entry *entry = tc__table_at(t, y->kept);
+    if (((struct tc_entry *)tc__table_at(t, at))->leads == 0) {
+        return;
+    }
+    memmove(entry, tc__table_at(t, at), t->kind->size);
+    for (size_t k = 0; k < t->kind->text_count; k++) {
+        struct tc_slice *s = tc__text_at(entry, t->kind->texts[k]);
+        *s = s->len == 0 ? TC_EMPTY : tc_arena_copy(text, *s);
+    }
+    y->kept++;
+    for (uint32_t name = 0; name < t->kind->name_count; name++) {
+        if ((entry->leads >> name & 1) != 0) {
+            lead(t, entry, name);
         }
     }
-    TC_ASSERT(tc_arena_ok(text));
-    t->count = count;
-    t->half ^= 1;
 }
 
 /* What an entry takes of a table, in bytes of its text: at least its part of that. */
@@ -180,24 +183,70 @@ static size_t fair_share(const struct tc__table *t, const size_t costs[SHARES])
     return low;
 }
 
-void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order)
+/* Decides who goes: no name leads to those any more. */
+static void share_room(struct tc__tidy *y)
 {
+    struct tc__table *t = y->table;
     size_t costs[SHARES] = {0};
     size_t taken[SHARES] = {0};
-    size_t live = list_live(t, order);
     size_t kept = 0;
-    for (size_t i = 0; i < live; i++) {
-        struct tc_entry *entry = tc__table_at(t, order[i].value);
+    tc_sort_keys(y->order, y->order + y->live, y->live);
+    for (size_t i = 0; i < y->live; i++) {
+        struct tc_entry *entry = tc__table_at(t, y->order[i].value);
         costs[entry->owner] += cost_of(t, entry);
     }
     size_t share = fair_share(t, costs);
-    for (size_t i = live; i-- > 0;) {
-        struct tc_entry *entry = tc__table_at(t, order[i].value);
+    for (size_t i = y->live; i-- > 0;) {
+        struct tc_entry *entry = tc__table_at(t, y->order[i].value);
         taken[entry->owner] += cost_of(t, entry);
         bool fits = taken[entry->owner] <= share;
         kept += fits;
         entry->leads = fits ? entry->leads : 0;
     }
-    t->forgotten += live - kept;
-    move_entries(t);
+    t->forgotten += y->live - kept;
+    tc_arena_reset(&t->text[t->half ^ 1]);
+    tc_map_reset(&t->index);
+}
+
+static void end_tidy(struct tc__tidy *y)
+{
+    struct tc__table *t = y->table;
+    TC_ASSERT(tc_arena_ok(&t->text[t->half ^ 1]));
+    t->count = y->kept;
+    t->half ^= 1;
+}
+
+bool tc__tidy_some(struct tc__tidy *y)
+{
+    uint32_t left = y->table->count - y->at;
+    uint32_t end = y->at + (left < TIDY_PIECE ? left : TIDY_PIECE);
+    if (y->stage == TC__TIDY_SHARE) {
+        share_room(y);
+        y->stage = TC__TIDY_MOVE;
+        return false;
+    }
+    for (; y->at < end; y->at++) {
+        if (y->stage == TC__TIDY_LIST) {
+            list_entry(y, y->at);
+        } else {
+            move_entry(y, y->at);
+        }
+    }
+    if (end < y->table->count) {
+        return false;
+    }
+    y->at = 0;
+    if (y->stage == TC__TIDY_LIST) {
+        y->stage = TC__TIDY_SHARE;
+        return false;
+    }
+    end_tidy(y);
+    return true;
+}
+
+void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order)
+{
+    struct tc__tidy y = {.table = t, .order = order};
+    while (!tc__tidy_some(&y)) {
+    }
 }

@@ -9,6 +9,8 @@
 /* Names of verdicts that come later: scopes and ranks. */
 #define NAMES_MORE 65536
 #define TEXT_BYTES ((size_t)4 << 20)
+/* Statements, or scopes, that are dealt with at one go. */
+#define MADE_AT_ONCE ((size_t)256)
 
 struct scope_names {
     uint32_t node;
@@ -156,21 +158,6 @@ static void index_statement(struct tc_view *v, struct tc_statement *f, uint32_t 
     }
 }
 
-static void name_all(struct tc_view *v, const struct tc_scope *const *scopes, size_t scope_count,
-                     void (*name)(struct tc_view *v, const struct tc_scope *s))
-{
-    for (uint32_t i = 0; i < v->statement_count; i++) {
-        if (!is_word(&v->statements[i])) {
-            name(v, &v->statements[i].scope);
-        }
-    }
-    v->names.text = &v->text;
-    for (size_t i = 0; i < scope_count; i++) {
-        name(v, scopes[i]);
-    }
-    v->names.text = NULL;
-}
-
 static int cmp_i64(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
@@ -203,36 +190,38 @@ static int by_time(const void *a, const void *b, void *context)
     return order == 0 ? tc_slice_cmp(x->address, y->address) : order;
 }
 
-/* The statements in an order that does not follow the one in which they came. */
-static struct tc_statement *sorted(const struct tc__table *t, struct tc_arena *arena)
+/* The statements, to be sorted: their order does not follow the one in which they came. */
+static bool begin_sort(struct tc_view *v, const struct tc__table *t, struct tc_arena *arena)
 {
-    struct tc_statement *out = tc_new(arena, struct tc_statement, t->count + 1);
-    const void **order = tc_new(arena, const void *, t->count + 1);
-    const void **scratch = tc_new(arena, const void *, t->count + 1);
+    /* Each is written before it is read. */
+    v->statements = tc_arena_alloc_raw(arena, (t->count + 1) * sizeof *v->statements,
+                                       alignof(struct tc_statement));
+    v->sorting = (struct tc_sorting){.items = tc_new(arena, const void *, t->count + 1),
+                                     .scratch = tc_new(arena, const void *, t->count + 1),
+                                     .count = t->count,
+                                     .cmp = by_time};
     if (!tc_arena_ok(arena)) {
-        return NULL;
+        return false;
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        order[i] = tc__table_at(t, i);
+        v->sorting.items[i] = tc__table_at(t, i);
     }
-    tc_sort_ptrs(order, scratch, t->count, by_time, NULL);
-    for (uint32_t i = 0; i < t->count; i++) {
-        out[i] = *(const struct tc_statement *)order[i];
-    }
-    return out;
+    return true;
 }
 
-bool tc_view_build(struct tc_view *v, const struct tc_directory *d,
+bool tc_view_begin(struct tc_view *v, const struct tc_directory *d,
                    const struct tc_scope *const *scopes, size_t scope_count, uint32_t name_count,
                    struct tc_arena *arena)
 {
     uint32_t count = d->statements.table.count;
-    *v = (struct tc_view){.statements = sorted(&d->statements.table, arena),
-                          .statement_count = count,
-                          .moves = d->statements.moves};
     uint32_t names = (count + (uint32_t)scope_count + 1) * SCOPE_NAMES + name_count + NAMES_MORE;
-    if (v->statements == NULL || !tc_names_init(&v->names, arena, names) ||
-        !tc__view_addresses(v, arena) || !tc_map_init(&v->by_rank, arena, count + 1) ||
+    *v = (struct tc_view){.statement_count = count,
+                          .moves = d->statements.moves,
+                          .scopes = scopes,
+                          .scope_count = scope_count};
+    if (!begin_sort(v, &d->statements.table, arena) || !tc_names_init(&v->names, arena, names) ||
+        !tc_map_init(&v->by_address, arena, count + 1) ||
+        !tc_map_init(&v->by_rank, arena, count + 1) ||
         !tc_map_init(&v->by_thing, arena, (size_t)count * 2 + 1)) {
         return false;
     }
@@ -241,17 +230,78 @@ bool tc_view_build(struct tc_view *v, const struct tc_directory *d,
         return false;
     }
     tc_arena_init(&v->text, "names", text, TEXT_BYTES);
-    name_all(v, scopes, scope_count, own);
-    name_all(v, scopes, scope_count, join);
-    for (uint32_t i = 0; i < count; i++) {
-        index_statement(v, &v->statements[i], i);
+    return true;
+}
+
+/* The scopes of all statements, then of the verdicts. Text of those that may go is copied. */
+static void name_at(struct tc_view *v, size_t at,
+                    void (*name)(struct tc_view *v, const struct tc_scope *s))
+{
+    bool is_statement = at < v->statement_count;
+    if (is_statement && is_word(&v->statements[at])) {
+        return;
+    }
+    v->names.text = is_statement ? NULL : &v->text;
+    name(v, is_statement ? &v->statements[at].scope : v->scopes[at - v->statement_count]);
+    v->names.text = NULL;
+}
+
+static void make_at(struct tc_view *v, size_t at)
+{
+    switch (v->stage) {
+    case TC_VIEW_SORT:
+    case TC_VIEW_MADE:
+        return;
+    case TC_VIEW_COPY:
+        v->statements[at] = *(const struct tc_statement *)v->sorting.items[at];
+        return;
+    case TC_VIEW_ADDRESS:
+        tc__view_note_address(v, (uint32_t)at);
+        return;
+    case TC_VIEW_OWN:
+        name_at(v, at, own);
+        return;
+    case TC_VIEW_JOIN:
+        name_at(v, at, join);
+        return;
+    case TC_VIEW_INDEX:
+        index_statement(v, &v->statements[at], (uint32_t)at);
+        return;
+    }
+}
+
+/* Whether a stage is over after the next piece of it. */
+static bool make_some(struct tc_view *v)
+{
+    bool scopes = v->stage == TC_VIEW_OWN || v->stage == TC_VIEW_JOIN;
+    size_t count = v->statement_count + (scopes ? v->scope_count : 0);
+    if (v->stage == TC_VIEW_SORT) {
+        return tc_sort_some(&v->sorting);
+    }
+    size_t end = count - v->at < MADE_AT_ONCE ? count : v->at + MADE_AT_ONCE;
+    for (; v->at < end; v->at++) {
+        make_at(v, v->at);
+    }
+    return end == count;
+}
+
+tc_status tc_view_make(struct tc_view *v, const struct tc_turn *turn)
+{
+    while (v->stage != TC_VIEW_MADE) {
+        if (make_some(v)) {
+            v->stage++;
+            v->at = 0;
+        }
+        if (tc_turn_is_spent(turn)) {
+            return TC_E_AGAIN;
+        }
     }
     v->names.text = &v->text;
-    return true;
+    return TC_OK;
 }
 
 bool tc_view_is_usable(const struct tc_view *v, const struct tc_directory *d)
 {
-    return v->names.count < v->names.max && tc_arena_ok(&v->text) &&
+    return v->stage == TC_VIEW_MADE && v->names.count < v->names.max && tc_arena_ok(&v->text) &&
            v->moves == d->statements.moves;
 }

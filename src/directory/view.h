@@ -12,6 +12,9 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/sort.h"
+#include "base/status.h"
+#include "base/turn.h"
 #include "directory/directory.h"
 
 #define TC_NAME_NONE UINT32_MAX
@@ -59,6 +62,17 @@ uint32_t tc_names_root(struct tc_names *n, uint32_t name);
 void tc_names_own(struct tc_names *n, uint32_t lasting, uint32_t passing);
 void tc_names_join(struct tc_names *n, uint32_t a, uint32_t b);
 
+/* What is done to make a view, in this order. */
+enum tc_view_stage {
+    TC_VIEW_SORT,
+    TC_VIEW_COPY,
+    TC_VIEW_ADDRESS,
+    TC_VIEW_OWN,
+    TC_VIEW_JOIN,
+    TC_VIEW_INDEX,
+    TC_VIEW_MADE,
+};
+
 /* Invariant: the statements, and the names of those, borrow the directory's text. */
 struct tc_view {
     struct tc_names names;
@@ -72,15 +86,23 @@ struct tc_view {
     struct tc_slice only_job; /* the one job that statements about ranks name */
     bool one_job;
     uint64_t moves; /* of the directory, when the view was made */
+    enum tc_view_stage stage;
+    size_t at; /* in that stage */
+    struct tc_sorting sorting;
+    const struct tc_scope *const *scopes;
+    size_t scope_count;
 };
 
 /*
- * Makes a view of all statements; scopes, of verdicts, say what belongs together too, and are
- * borrowed until return. name_count names more will be added. False when the arena is full.
+ * Begins a view of all statements; scopes, of verdicts, say what belongs together too. Borrows
+ * directory and scopes, which stay as they are, until tc_view_make is done. name_count names more
+ * will be added. False when the arena is full.
  */
-bool tc_view_build(struct tc_view *v, const struct tc_directory *d,
+bool tc_view_begin(struct tc_view *v, const struct tc_directory *d,
                    const struct tc_scope *const *scopes, size_t scope_count, uint32_t name_count,
                    struct tc_arena *arena);
+/* Makes it, or goes on with it: TC_E_AGAIN. */
+TC_CHECKED tc_status tc_view_make(struct tc_view *v, const struct tc_turn *turn);
 /* False when a view has no room for more names, or what it borrows has moved. */
 bool tc_view_is_usable(const struct tc_view *v, const struct tc_directory *d);
 

@@ -496,6 +496,11 @@ int64_t tc_engine_now(const struct tc_engine *e)
     return e->now_ns;
 }
 
+tc_status tc_engine_keep_room(struct tc_engine *e, const struct tc_turn *turn)
+{
+    return tc_directory_keep_room(e->directory, turn);
+}
+
 const struct tc_directory *tc_engine_directory(const struct tc_engine *e)
 {
     return e->directory;

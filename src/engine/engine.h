@@ -13,6 +13,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/turn.h"
 #include "detect/detector.h"
 #include "directory/directory.h"
 #include "engine/incident.h"
@@ -85,6 +86,8 @@ TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
 int64_t tc_engine_now(const struct tc_engine *e);
 /* Who is who, as all events that were fed say it. */
 const struct tc_directory *tc_engine_directory(const struct tc_engine *e);
+/* As tc_directory_keep_room: between two events, for who has to be back soon. */
+TC_CHECKED tc_status tc_engine_keep_room(struct tc_engine *e, const struct tc_turn *turn);
 /* The incidents: what an earlier process knew goes in, what was told is noted there. */
 struct tc_incidents *tc_engine_incidents(struct tc_engine *e);
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/merge.h"
 
+#include "base/grow.h"
+
+#include <stdlib.h>
+
+#define STREAMS_MAX ((size_t)1 << 30)
+
 static void swap(struct tc_stream *a, struct tc_stream *b)
 {
     struct tc_stream t = *a;
@@ -81,28 +87,53 @@ static tc_status go_on_all(struct tc_stream *heap, size_t *io_live, uint64_t *io
     return TC_OK;
 }
 
+const struct tc_event *tc_merger_head(const struct tc_merger *m)
+{
+    return m->count == 0 ? NULL : m->heap[0].head;
+}
+
+tc_status tc_merger_go_on(struct tc_merger *m)
+{
+    return has_copy(m->heap, m->count) ? go_on_all(m->heap, &m->count, &m->copies)
+                                       : go_on(m->heap, &m->count);
+}
+
+tc_status tc_merger_add(struct tc_merger *m, struct tc_stream stream)
+{
+    TC_TRY(tc_grow_items(m->heap, m->cap, m->count + 1, STREAMS_MAX));
+    TC_TRY(stream.next(stream.context, &stream.head));
+    if (stream.head != NULL) {
+        m->heap[m->count] = stream;
+        join(m->heap, &m->count);
+    }
+    return TC_OK;
+}
+
+void tc_merger_fini(struct tc_merger *m)
+{
+    free(m->heap);
+    *m = (struct tc_merger){0};
+}
+
 tc_status tc_merge(struct tc_stream *streams, size_t count,
                    tc_status (*take)(void *context, const struct tc_event *ev), void *context,
                    uint64_t *out_copies)
 {
-    size_t live = 0;
+    struct tc_merger m = {.heap = streams};
     *out_copies = 0;
     for (size_t i = 0; i < count; i++) {
         TC_TRY(streams[i].next(streams[i].context, &streams[i].head));
         if (streams[i].head != NULL) {
-            swap(&streams[live++], &streams[i]);
+            swap(&streams[m.count++], &streams[i]);
         }
     }
-    for (size_t i = live / 2; i > 0; i--) {
-        sift(streams, live, i - 1);
+    for (size_t i = m.count / 2; i > 0; i--) {
+        sift(streams, m.count, i - 1);
     }
-    while (live > 0) {
+    while (m.count > 0) {
         TC_TRY(take(context, streams[0].head));
-        if (has_copy(streams, live)) {
-            TC_TRY(go_on_all(streams, &live, out_copies));
-        } else {
-            TC_TRY(go_on(streams, &live));
-        }
+        TC_TRY(tc_merger_go_on(&m));
+        *out_copies = m.copies;
     }
     return TC_OK;
 }

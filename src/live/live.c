@@ -91,11 +91,6 @@ tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark
 
 /* ---- time ---- */
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Where engine time would be if nobody had sent anything since the newest event. */
 static int64_t present(const struct tc_live *l)
 {
@@ -176,6 +171,21 @@ static void mark_late(struct tc_live *l, const struct tc_event *ev, int64_t engi
     }
 }
 
+static tc_status tidy(struct tc_live *l)
+{
+    struct tc_turn turn = tc__live_turn(l);
+    tc_status status = tc_engine_keep_room(l->engine, &turn);
+    l->tidying = status == TC_E_AGAIN;
+    return status;
+}
+
+tc_status tc__live_go_on(struct tc_live *l)
+{
+    TC_TRY(l->tidying ? tidy(l) : TC_OK);
+    TC_TRY(tc__live_keep_room(l));
+    return tc__live_go_on_telling(l);
+}
+
 /* An event that has waited goes to the engine. */
 static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
 {
@@ -196,6 +206,7 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
     }
     l->handed = true;
     TC_TRY(tc_engine_feed(l->engine, ev));
+    TC_TRY(tidy(l));
     TC_TRY(tc__live_keep_room(l));
     return tc__live_is_spent(l) ? TC_E_AGAIN : TC_OK;
 }
@@ -205,13 +216,21 @@ bool tc__live_is_spent(const struct tc_live *l)
     return !l->is_whole && l->is_spent != NULL && l->is_spent(l->spent_context);
 }
 
+static bool is_spent(void *context)
+{
+    return tc__live_is_spent(context);
+}
+
+struct tc_turn tc__live_turn(struct tc_live *l)
+{
+    return (struct tc_turn){is_spent, l};
+}
+
 /* Goes on with what was put off, to the event: in the order in which it would have gone on. */
 static tc_status hand_rest(struct tc_live *l)
 {
-    tc_status status = tc__live_keep_room(l);
-    if (status != TC_OK) {
-        return status;
-    }
+    TC_TRY(tc__live_go_on(l));
+    tc_status status = TC_OK;
     switch (l->handing) {
     case TC__HANDING_NONE:
         return TC_OK;
@@ -285,11 +304,12 @@ void tc_live_sender(struct tc_live *l, uint32_t sender)
     l->hold.sender = sender;
 }
 
-static tc_status feed(struct tc_live *l, const struct tc_event *ev, bool past)
+/* `is_dated`: by its source, whose clock may be fast. */
+static tc_status feed(struct tc_live *l, const struct tc_event *ev, bool past, bool is_dated)
 {
     struct tc_event corrected;
     TC_TRY(hand_rest(l));
-    if (ev->time_ns != TC_TIME_NONE) {
+    if (is_dated) {
         if (ev->time_ns < 0 || ev->time_ns > TC_TIME_MAX) {
             l->counts.misdated++;
             return TC_OK;
@@ -321,7 +341,18 @@ static tc_status feed(struct tc_live *l, const struct tc_event *ev, bool past)
 tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, int64_t arrival_ns, bool past)
 {
     move_clocks(l, arrival_ns);
-    tc_status status = feed(l, ev, past);
+    tc_status status = feed(l, ev, past, ev->time_ns != TC_TIME_NONE);
+    l->counts.events += status != TC_E_AGAIN;
+    return status;
+}
+
+tc_status tc_live_feed_undated(struct tc_live *l, const struct tc_event *ev, int64_t time_ns,
+                               int64_t arrival_ns)
+{
+    move_clocks(l, arrival_ns);
+    struct tc_event dated = *ev;
+    dated.time_ns = time_ns;
+    tc_status status = feed(l, &dated, false, false);
     l->counts.events += status != TC_E_AGAIN;
     return status;
 }
@@ -370,7 +401,7 @@ tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
     if (l->settle_ns == INT64_MAX) {
         l->settle_max_ns = l->arrived_ns + TC__SETTLE_MAX_NS;
     }
-    l->settle_ns = sooner(l->arrived_ns + TC__SETTLE_NS, l->settle_max_ns);
+    l->settle_ns = tc__live_sooner(l->arrived_ns + TC__SETTLE_NS, l->settle_max_ns);
     return tc__live_publish(l, false);
 }
 
@@ -414,22 +445,22 @@ int64_t tc_live_due(const struct tc_live *l)
     if (l->wall_ns == TC_TIME_NONE) {
         return TC_TIME_NONE;
     }
-    if (l->handing != TC__HANDING_NONE) {
+    if (l->handing != TC__HANDING_NONE || l->tidying) {
         return l->wall_ns;
     }
     int64_t due_ns = l->arrived_ns + TC__PULSE_NS;
-    due_ns = sooner(due_ns, tc__reorder_due_near(&l->hold));
-    due_ns = sooner(due_ns, tc__live_publish_due(l));
-    due_ns = sooner(due_ns, l->settle_ns);
+    due_ns = tc__live_sooner(due_ns, tc__reorder_due_near(&l->hold));
+    due_ns = tc__live_sooner(due_ns, tc__live_publish_due(l));
+    due_ns = tc__live_sooner(due_ns, l->settle_ns);
     int64_t wait_ns = due_ns - l->arrived_ns;
     int64_t ahead_ns = tc__reorder_due_ahead(&l->hold);
-    wait_ns = ahead_ns == INT64_MAX ? wait_ns : sooner(wait_ns, ahead_ns - l->clock_ns);
+    wait_ns = ahead_ns == INT64_MAX ? wait_ns : tc__live_sooner(wait_ns, ahead_ns - l->clock_ns);
     return l->wall_ns + (wait_ns > 0 ? wait_ns : 0);
 }
 
 bool tc_live_is_behind(const struct tc_live *l)
 {
-    return l->handing != TC__HANDING_NONE || l->tell_at > 0;
+    return l->handing != TC__HANDING_NONE || l->tidying || tc__live_is_telling(l);
 }
 
 size_t tc_live_room(const struct tc_live *l)
@@ -469,143 +500,9 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
 
 tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, void *context)
 {
-    /* What changed since the last linking has let go of what links point at. */
-    if (l->changed) {
-        TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
-    }
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count && i < count; i++) {
         TC_TRY(verdict(context, &kept->items[kept->count - 1 - i].verdict));
     }
     return TC_OK;
-}
-
-/* ---- what was checked again ---- */
-
-bool tc_live_take_stretch(struct tc_live *l, const struct tc_stretch_wait *wait,
-                          struct tc_stretch *out)
-{
-    return !l->replaying && tc_stretches_take(&l->late, l->clock_ns, wait, out);
-}
-
-int64_t tc_live_late_since(const struct tc_live *l)
-{
-    int64_t since_ns = INT64_MAX;
-    for (size_t i = 0; i < l->late.count; i++) {
-        since_ns = sooner(since_ns, l->late.items[i].arrived_from_ns);
-    }
-    return since_ns;
-}
-
-size_t tc_live_stretches(const struct tc_live *l)
-{
-    return l->late.count;
-}
-
-void tc_live_widen(const struct tc_live *l, struct tc_stretch *io_stretch)
-{
-    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    int64_t from_ns = io_stretch->from_ns - l->config.margin_ns;
-    int64_t to_ns = io_stretch->to_ns + l->config.margin_ns;
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct tc_verdict *v = &kept->items[i].verdict;
-        int64_t last_ns = v->finding->last_ns;
-        if (v->first_ns > to_ns || last_ns < from_ns ||
-            from_ns - v->first_ns > TC__WIDEN_MARGINS * l->config.margin_ns) {
-            continue;
-        }
-        io_stretch->from_ns = sooner(io_stretch->from_ns, v->first_ns);
-        io_stretch->to_ns = last_ns > io_stretch->to_ns ? last_ns : io_stretch->to_ns;
-    }
-}
-
-void tc_live_give_up(struct tc_live *l, const struct tc_stretch *stretch)
-{
-    l->counts.unjudged += stretch->events;
-    tc_sources_note_unjudged(&l->sources, stretch->from_ns, stretch->to_ns);
-}
-
-void tc_live_add_stretch(struct tc_live *l, const struct tc_stretch *stretch)
-{
-    tc_stretches_add(&l->late, stretch);
-}
-
-struct tc_sources_table *tc_live_sources(struct tc_live *l)
-{
-    return &l->sources;
-}
-
-/* A key without the time or number at its end. */
-static struct tc_slice key_stem(struct tc_slice key)
-{
-    while (key.len > 0 && strchr("0123456789TZ:.-", key.ptr[key.len - 1]) != NULL) {
-        key.len--;
-    }
-    return key;
-}
-
-/* Names of things end in numbers too, so what a key is about is asked of the scope. */
-static bool is_same_place(const struct tc_scope *a, const struct tc_scope *b)
-{
-    return (a->node.len == 0) == (b->node.len == 0) &&
-           tc_directory_is_same_host(a->node, b->node) && tc_slice_eq(a->pod, b->pod) &&
-           tc_slice_eq(a->job, b->job) && a->rank == b->rank;
-}
-
-static bool is_same_gpu(const struct tc_scope *a, const struct tc_scope *b)
-{
-    return a->node.len > 0 && b->node.len > 0 && tc_directory_is_same_host(a->node, b->node) &&
-           tc_slice_eq(a->pod, b->pod) &&
-           ((a->gpu_uuid.len > 0 && tc_slice_eq(a->gpu_uuid, b->gpu_uuid)) ||
-            (a->pci.known && b->pci.known && tc_bdf_eq(a->pci, b->pci)) ||
-            (a->gpu_index >= 0 && a->gpu_index == b->gpu_index));
-}
-
-/* Whether a finding is about the thing and the time of an incident of its pattern. */
-static bool is_about(const struct tc_verdict *v, const struct tc_finding *f)
-{
-    const struct tc_finding *known = v->finding;
-    bool at_once =
-        f->first_ns <= known->last_ns + TC__APART_NS && f->last_ns >= v->first_ns - TC__APART_NS;
-    struct tc_slice stem = key_stem(known->key);
-    return at_once && tc_slice_eq(known->pattern_id, f->pattern_id) &&
-           ((stem.len < known->key.len && tc_slice_eq(stem, key_stem(f->key)) &&
-             is_same_place(&known->scope, &f->scope)) ||
-            is_same_gpu(&known->scope, &f->scope));
-}
-
-const struct tc_verdict *tc_live_find(struct tc_live *l, const struct tc_finding *finding)
-{
-    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    const struct tc_incident_told *told =
-        tc_incidents_told(tc_engine_incidents(l->engine), finding->pattern_id, finding->key);
-    if (told != NULL) {
-        size_t at = tc_incident_table_find(kept, tc_slice_make(told->id, sizeof told->id));
-        return at == TC_INCIDENT_NONE ? NULL : &kept->items[at].verdict;
-    }
-    for (size_t i = 0; i < kept->count; i++) {
-        if (is_about(&kept->items[i].verdict, finding)) {
-            return &kept->items[i].verdict;
-        }
-    }
-    return NULL;
-}
-
-tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding, bool *out_is_news)
-{
-    const struct tc_verdict *known = tc_live_find(l, finding);
-    const struct tc_incident_told *told =
-        tc_incidents_told(tc_engine_incidents(l->engine), finding->pattern_id, finding->key);
-    struct tc_finding own = *finding;
-    *out_is_news = false;
-    if (known == NULL && told != NULL && told->status == TC_VERDICT_RESOLVED && !own.resolved) {
-        return TC_OK; /* it was over, and is no longer kept */
-    }
-    if (known != NULL && (own.first_ns > known->first_ns || own.last_ns < known->finding->last_ns ||
-                          (known->status == TC_VERDICT_RESOLVED && !own.resolved &&
-                           own.last_ns == known->finding->last_ns))) {
-        return TC_OK;
-    }
-    own.key = known != NULL ? known->finding->key : own.key;
-    return tc_engine_adopt(l->engine, &own, out_is_news);
 }

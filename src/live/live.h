@@ -94,9 +94,10 @@ struct tc_engine *tc_live_engine(struct tc_live *l);
 void tc_live_configure(struct tc_live *l, const struct tc_live_config *config);
 
 /*
- * is_spent is asked after each event that was handed over and each verdict that was told. Once it
- * is true, the function that was called returns TC_E_AGAIN: call it again, with the same arguments,
- * before any other but tc_live_advance. What comes out is the same as without it.
+ * is_spent is asked after each event that was handed over, each verdict that was told, and each
+ * piece of a linking. Once it is true, the function that was called returns TC_E_AGAIN: call it
+ * again, with the same arguments, before any other but tc_live_advance. What comes out is the same
+ * as without it.
  */
 void tc_live_slice(struct tc_live *l, bool (*is_spent)(void *context), void *context);
 
@@ -113,6 +114,10 @@ void tc_live_sender(struct tc_live *l, uint32_t sender);
  */
 TC_CHECKED tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, int64_t arrival_ns,
                                   bool past);
+/* The same with an event that has no time: it happened, as far as anybody knows, when it came,
+ * time_ns. Its source's clock has no part in that. */
+TC_CHECKED tc_status tc_live_feed_undated(struct tc_live *l, const struct tc_event *ev,
+                                          int64_t time_ns, int64_t arrival_ns);
 /*
  * A file that was given whole (an upload) ends: its held events are released, and a second later,
  * if no other file ended by then, what can be said of dumps without waiting is said.
@@ -155,22 +160,31 @@ void tc_live_give_up(struct tc_live *l, const struct tc_stretch *stretch);
 void tc_live_add_stretch(struct tc_live *l, const struct tc_stretch *stretch);
 /* The sources that are not in time. */
 struct tc_sources_table *tc_live_sources(struct tc_live *l);
+/* What became of a finding that was offered. */
+struct tc_live_adopted {
+    bool is_news;        /* it changed something */
+    bool is_opened;      /* of an incident that was not open before, and is now */
+    struct tc_slice key; /* of the incident, until the next call */
+};
 /*
  * What a recheck found. It becomes part of the stories, and is told, as if it had been found as the
- * events came, unless more than that is known already. Borrows finding.
+ * events came, unless more than that is known already. It belongs to the incident of the same
+ * pattern and key, or of the same pattern and thing at the same time: keys have the time in them
+ * from when on something is known, and the name it had then. If no such incident is kept it counts
+ * only when it is `believed`, or ends one that was told. Borrows finding. TC_E_AGAIN: something
+ * that was put off comes first.
  */
 TC_CHECKED tc_status tc_live_adopt(struct tc_live *l, const struct tc_finding *finding,
-                                   bool *out_is_news);
-/*
- * The incident that a finding is about, as it was told: of the same pattern and key, or of the same
- * pattern and thing at the same time, since keys have the time in them from when on something is
- * known, and the name it had then. NULL when none is kept. Valid until the next call.
- */
-const struct tc_verdict *tc_live_find(struct tc_live *l, const struct tc_finding *finding);
+                                   bool believed, struct tc_live_adopted *out);
+/* Whether it was told of an incident, by this process or an earlier one, that it is over. */
+bool tc_live_is_over(const struct tc_live *l, struct tc_slice pattern_id, struct tc_slice key);
+/* Whether it is among those that are kept: as an earlier process told it, it need not be. */
+bool tc_live_is_kept(const struct tc_live *l, struct tc_slice pattern_id, struct tc_slice key);
 
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out);
 
-/* Walks the incidents that are kept, newest first, at most `count`: for status and API. */
+/* Walks the incidents that are kept, newest first, at most `count`: for status and API. They have
+ * the links that they had when they were linked last, which is before they are told. */
 TC_CHECKED tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict,
                                   void *context);
 

@@ -68,11 +68,16 @@ struct tc_live {
     bool urgent;   /* something opened or was resolved since it was told */
     bool changed;  /* a verdict changed since the last linking */
     bool untold;   /* the last telling left something out */
+    bool adopting; /* what the engine says is what a recheck found */
     bool is_whole; /* nothing is put off: the engine waits, or the process ends */
     enum tc__live_handing handing;
     int64_t handing_due_ns; /* TC__HANDING_DUE: what was due then, on both clocks */
     int64_t handing_clock_ns;
     size_t handing_left;   /* the other two: records */
+    bool tidying;          /* making room in the directory was put off */
+    bool linking;          /* a linking that was put off */
+    bool link_anew;        /* it works out anew who runs where */
+    size_t hash_at;        /* once it is done: what was not hashed yet */
     size_t tell_at;        /* of a telling that was put off: where it goes on; 0 */
     bool tell_all;         /* and how */
     int64_t tell_later_ns; /* and when those before that are to be told */
@@ -83,15 +88,31 @@ struct tc_live {
     uint64_t *hashes;        /* of the verdicts as they were linked last, by index */
 };
 
+static inline int64_t tc__live_sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What was put off between two events comes before anything else. TC_E_AGAIN. */
+TC_CHECKED tc_status tc__live_go_on(struct tc_live *l);
 /* A tc_verdict_fn: the engine says something. */
 tc_status tc__live_take(void *context, const struct tc_verdict *v);
+/* Goes on with a telling that was put off. TC_E_AGAIN. */
+TC_CHECKED tc_status tc__live_go_on_telling(struct tc_live *l);
+/* Whether there is one. */
+bool tc__live_is_telling(const struct tc_live *l);
+/* Whether what a recheck found of an incident stays, since live detection says less: that time is
+ * checked again then. */
+bool tc__live_keeps_checked(struct tc_live *l, const struct tc_incident_entry *kept,
+                            const struct tc_finding *f);
 /* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. TC_E_AGAIN:
  * the rest of it is due at once. */
 TC_CHECKED tc_status tc__live_publish(struct tc_live *l, bool all);
 /* Before incidents_max is reached: tells all and forgets some. TC_E_AGAIN as above. */
 TC_CHECKED tc_status tc__live_keep_room(struct tc_live *l);
-/* Whether what is being done should be put off. */
+/* Whether what is being done should be put off; the same for who does not know us. */
 bool tc__live_is_spent(const struct tc_live *l);
+struct tc_turn tc__live_turn(struct tc_live *l);
 /* When that is to be called again, on the arrival clock; INT64_MAX when nothing waits. */
 int64_t tc__live_publish_due(const struct tc_live *l);
 

@@ -77,7 +77,8 @@ static tc_status say(struct tc_live *l, struct tc_incident_entry *kept,
                                            .content = out.content,
                                            .at_ns = l->arrived_ns,
                                            .status = (uint8_t)status,
-                                           .opened = true};
+                                           .opened = true,
+                                           .checked = kept->said.checked};
     l->counts.verdicts++;
     l->counts.opened += status == TC_VERDICT_OPEN;
     l->counts.updated += status == TC_VERDICT_UPDATED;
@@ -117,22 +118,52 @@ static int64_t place_due(const struct tc_live *l)
     return l->placed_ns + TC__PLACE_PAUSE_NS(known.statements);
 }
 
+static tc_status link_stories(struct tc_live *l)
+{
+    const struct tc_directory *directory = tc_engine_directory(l->engine);
+    struct tc_turn turn = tc__live_turn(l);
+    if (l->hash_at > 0) {
+        return TC_OK; /* that is done */
+    }
+    TC_TRY(l->link_anew ? tc_story_link(l->story, directory, &turn)
+                        : tc_story_relink(l->story, directory, &turn));
+    if (l->link_anew) {
+        l->placed_ns = l->arrived_ns;
+        l->linked_version = tc_directory_version(directory);
+    }
+    return TC_OK;
+}
+
+static tc_status hash_all(struct tc_live *l)
+{
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
+    while (l->hash_at < kept->count) {
+        l->hashes[l->hash_at] = told_hash(&kept->items[l->hash_at].verdict);
+        l->hash_at++;
+        if (tc__live_is_spent(l)) {
+            return TC_E_AGAIN;
+        }
+    }
+    return TC_OK;
+}
+
+/* Begins a linking, or goes on with it. */
 static tc_status link_all(struct tc_live *l, bool anew)
 {
-    if (anew || place_due(l) <= l->arrived_ns) {
-        TC_TRY(tc_story_link(l->story, tc_engine_directory(l->engine)));
-        l->placed_ns = l->arrived_ns;
-        l->linked_version = tc_directory_version(tc_engine_directory(l->engine));
-    } else {
-        TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
+    if (!l->linking) {
+        l->linking = true;
+        l->link_anew = anew || place_due(l) <= l->arrived_ns;
+        l->hash_at = 0;
     }
-    struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    for (size_t i = 0; i < kept->count; i++) {
-        l->hashes[i] = told_hash(&kept->items[i].verdict);
+    tc_status status = link_stories(l);
+    status = status == TC_OK ? hash_all(l) : status;
+    if (status == TC_E_AGAIN) {
+        return status;
     }
-    l->changed = false;
-    l->linked_ns = l->arrived_ns;
-    return TC_OK;
+    l->linking = false;
+    l->changed = status != TC_OK; /* then the hashes are of no use */
+    l->linked_ns = status == TC_OK ? l->arrived_ns : l->linked_ns;
+    return status;
 }
 
 /* When links are due to be made anew. */
@@ -153,16 +184,17 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
 {
     bool stale =
         l->changed || tc_directory_version(tc_engine_directory(l->engine)) != l->linked_version;
-    /* One that was put off is finished first, of all that has not changed since. */
-    bool rest = l->tell_at > 0 && !l->changed;
+    bool rest = l->tell_at > 0; /* of one that was put off: nothing has changed since */
     all = all || l->tell_all;
-    bool link = !rest && ((all && stale) || link_due(l) <= l->arrived_ns);
+    bool link = l->linking || (!rest && ((all && stale) || link_due(l) <= l->arrived_ns));
     if (!link && !rest && !(all && l->untold) && l->tell_ns > l->arrived_ns) {
         return TC_OK;
     }
     if (link || l->changed) { /* what a change let go of cannot be told */
-        TC_TRY(link_all(l, anew));
-        l->tell_at = 0;
+        tc_status status = link_all(l, anew);
+        l->tell_all = all && status == TC_E_AGAIN;
+        l->tell_ns = status == TC_OK ? l->tell_ns : l->arrived_ns;
+        TC_TRY(status);
     }
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     l->untold = true;
@@ -170,15 +202,13 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
     for (size_t i = l->tell_at; i < kept->count; i++) {
         uint64_t said = l->counts.verdicts;
         tc_status status = tell_one(l, i, all);
-        if (status == TC_OK && l->counts.verdicts > said && tc__live_is_spent(l)) {
-            l->tell_at = i + 1;
-            l->tell_all = all;
+        bool is_cut = status == TC_OK && l->counts.verdicts > said && tc__live_is_spent(l);
+        if (is_cut || status != TC_OK) { /* the rest is told the next time */
+            l->tell_at = is_cut ? i + 1 : 0;
+            l->tell_all = is_cut ? all : l->tell_all;
             l->tell_later_ns = l->tell_ns;
-            status = TC_E_AGAIN;
-        }
-        if (status != TC_OK) {
-            l->tell_ns = l->arrived_ns; /* the rest is told the next time */
-            return status;
+            l->tell_ns = l->arrived_ns;
+            return is_cut ? TC_E_AGAIN : status;
         }
     }
     l->tell_at = 0;
@@ -186,6 +216,16 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
     l->urgent = false;
     l->untold = l->tell_ns != INT64_MAX;
     return TC_OK;
+}
+
+bool tc__live_is_telling(const struct tc_live *l)
+{
+    return l->linking || l->tell_at > 0;
+}
+
+tc_status tc__live_go_on_telling(struct tc_live *l)
+{
+    return tc__live_is_telling(l) ? tell(l, false, false) : TC_OK;
 }
 
 tc_status tc__live_publish(struct tc_live *l, bool all)
@@ -204,10 +244,9 @@ int64_t tc__live_publish_due(const struct tc_live *l)
 static void forget_some(struct tc_live *l)
 {
     size_t count = l->config.incidents_max / FORGET_SHARE + 1;
-    tc_incident_table_forget(tc_story_verdicts(l->story), count);
+    tc_story_forget(l->story, count);
     l->counts.forgotten += count;
     l->changed = true;
-    l->tell_at = 0;
 }
 
 /* Everything is told before some of it is forgotten, in a replay too, and while the engine waits.
@@ -234,6 +273,9 @@ tc_status tc__live_keep_room(struct tc_live *l)
     if (spare == 0 || tc_story_verdicts(l->story)->count <= l->config.incidents_max - spare) {
         return TC_OK;
     }
+    if (!l->tell_all) { /* one that is under way and leaves something out */
+        TC_TRY(tc__live_go_on_telling(l));
+    }
     TC_TRY(tell(l, true, false));
     forget_some(l);
     return TC_OK;
@@ -258,16 +300,22 @@ tc_status tc__live_take(void *context, const struct tc_verdict *v)
 {
     struct tc_live *l = context;
     struct tc_incident_table *kept = tc_story_verdicts(l->story);
-    bool fresh = tc_incident_table_find(kept, v->incident_id) == TC_INCIDENT_NONE;
+    size_t at = tc_incident_table_find(kept, v->incident_id);
+    bool fresh = at == TC_INCIDENT_NONE;
     if (fresh) {
         TC_TRY(make_room(l));
+    } else if (tc__live_keeps_checked(l, &kept->items[at], v->finding)) {
+        return TC_OK;
     }
     TC_TRY(tc_story_add(l->story, v));
     struct tc_incident_entry *entry = &kept->items[tc_incident_table_find(kept, v->incident_id)];
     if (fresh) {
         recall(l, entry);
     }
+    entry->said.checked = l->adopting;
     l->changed = true;
+    l->linking = false; /* what was under way knows nothing of it */
+    l->tell_at = 0;
     l->urgent = l->urgent || !entry->said.opened ||
                 is_over((enum tc_verdict_status)entry->said.status) != is_over(v->status);
     return TC_OK;

@@ -211,6 +211,7 @@ static tc_status open_store(struct tc_daemon *d, struct tc_error *err)
 static tc_status restore(void *context, const struct tc_incident_mark *mark)
 {
     struct tc_daemon *d = context;
+    tc_recheck_restore(tc_detection_recheck(d->detection), mark);
     return tc_live_restore(tc_detection_live(d->detection), mark);
 }
 

@@ -134,7 +134,7 @@ tc_status tc_detection_create(const struct tc_detection_parts *parts,
         status = tc_config_tune(parts->config, tc_live_engine(d->live), err);
     }
     if (status == TC_OK) {
-        d->recheck = tc_recheck_create(parts->config, d->live, parts->evidence_dir);
+        d->recheck = tc_recheck_create(parts->config, d->live, d->cited, parts->evidence_dir);
         status =
             d->recheck != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for detection");
     }
@@ -202,17 +202,11 @@ void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox)
 tc_status tc_detection_feed(struct tc_detection *d, const struct tc_event *ev, int64_t arrival_ns,
                             bool past)
 {
-    struct tc_event dated;
     bool has_time = ev->time_ns != TC_TIME_NONE;
-    if (!past && !has_time) {
-        /* A record without a time that can be happened, as far as anybody knows, when it came. */
-        dated = *ev;
-        dated.time_ns = arrival_ns;
-        ev = &dated;
-    }
     /* A batch that waited came before the moment that detection knows already. */
     int64_t clock_ns = arrival_ns > d->now_ns ? arrival_ns : d->now_ns;
-    tc_status status = tc_live_feed(d->live, ev, clock_ns, past);
+    tc_status status = past || has_time ? tc_live_feed(d->live, ev, clock_ns, past)
+                                        : tc_live_feed_undated(d->live, ev, arrival_ns, clock_ns);
     if (status == TC_E_AGAIN) {
         return status;
     }

@@ -43,12 +43,12 @@ static void forget_all(struct tc_ordered *o)
     for (size_t i = 0; i < o->listed_count; i++) {
         free(o->listed[i].name);
     }
-    for (size_t i = 0; i < o->heap_count; i++) {
-        tc__opened_free(o->heap[i]);
-    }
-    tc__opened_free(o->last);
-    o->last = NULL;
-    o->listed_count = o->listed_next = o->fast_count = o->heap_count = o->held_bytes = 0;
+    tc__opened_close_all(o);
+    tc_merger_fini(&o->merger);
+    free(o->by_source);
+    o->by_source = NULL;
+    o->has_told = false;
+    o->listed_count = o->listed_next = o->fast_count = 0;
 }
 
 void tc_ordered_destroy(struct tc_ordered *o)
@@ -63,7 +63,6 @@ void tc_ordered_destroy(struct tc_ordered *o)
     tc_sources_fini(&o->sources);
     free(o->listed);
     free(o->fast);
-    free(o->heap);
     free(o);
 }
 
@@ -304,6 +303,20 @@ static int compare_listed(const void *a, const void *b)
                                       : TC_ORDER(x->number, y->number);
 }
 
+static tc_status index_listed(struct tc_ordered *o)
+{
+    /* The second half is to sort with. */
+    o->by_source = calloc(2 * o->listed_count + 1, sizeof *o->by_source);
+    if (o->by_source == NULL) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < o->listed_count; i++) {
+        o->by_source[i] = (struct tc_sort_pair){(uint32_t)o->listed[i].number, i};
+    }
+    tc_sort_keys(o->by_source, o->by_source + o->listed_count, o->listed_count);
+    return TC_OK;
+}
+
 tc_status tc_ordered_survey(struct tc_ordered *o,
                             void (*adjust)(const void *context, struct tc_event *ev),
                             const void *context, struct tc_error *err)
@@ -339,109 +352,24 @@ tc_status tc_ordered_survey(struct tc_ordered *o,
     if (o->listed_count > 0) {
         qsort(o->listed, o->listed_count, sizeof *o->listed, compare_listed);
     }
-    return TC_OK;
+    return index_listed(o);
 }
 
 /* ---- the reading ---- */
 
-static const struct tc_event *head_of(const struct tc__opened *b)
-{
-    return b->order[b->next];
-}
-
-static void swap_opened(struct tc__opened **a, struct tc__opened **b)
-{
-    struct tc__opened *t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static tc_status push(struct tc_ordered *o, struct tc__opened *b)
-{
-    TC_TRY(tc_grow_items(o->heap, o->heap_cap, o->heap_count + 1, TC_ORDERED_BATCHES_MAX));
-    size_t i = o->heap_count++;
-    o->heap[i] = b;
-    for (size_t parent; i > 0; i = parent) {
-        parent = (i - 1) / 2;
-        if (tc_event_order(head_of(o->heap[i]), head_of(o->heap[parent])) >= 0) {
-            break;
-        }
-        swap_opened(&o->heap[i], &o->heap[parent]);
-    }
-    return TC_OK;
-}
-
-static struct tc__opened *pop(struct tc_ordered *o)
-{
-    struct tc__opened *top = o->heap[0];
-    o->heap[0] = o->heap[--o->heap_count];
-    for (size_t i = 0;;) {
-        size_t least = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < o->heap_count; child++) {
-            if (tc_event_order(head_of(o->heap[child]), head_of(o->heap[least])) < 0) {
-                least = child;
-            }
-        }
-        if (least == i) {
-            return top;
-        }
-        swap_opened(&o->heap[i], &o->heap[least]);
-        i = least;
-    }
-}
-
-static tc_status open_next(struct tc_ordered *o)
-{
-    struct tc__opened *b = NULL;
-    TC_TRY(tc__opened_read(o, &o->listed[o->listed_next++], &b));
-    if (b == NULL) {
-        return TC_OK;
-    }
-    tc_status status = push(o, b);
-    if (status != TC_OK) {
-        tc__opened_free(b);
-        return status;
-    }
-    o->held_bytes += b->bytes;
-    return TC_OK;
-}
-
-/* Opens what may begin before the earliest head, as far as memory goes. */
+/* Opens what may begin before the earliest event, as far as memory goes. */
 static tc_status open_due(struct tc_ordered *o)
 {
-    while (o->listed_next < o->listed_count &&
-           (o->heap_count == 0 ||
-            o->listed[o->listed_next].first_ns <= head_of(o->heap[0])->time_ns)) {
-        if (o->heap_count > 0 && o->held_bytes >= o->want.memory_bytes) {
+    while (o->listed_next < o->listed_count) {
+        const struct tc_event *head = tc_merger_head(&o->merger);
+        if (head != NULL && o->listed[o->listed_next].first_ns > head->time_ns) {
+            break;
+        }
+        if (head != NULL && o->held_bytes >= o->want.memory_bytes) {
             o->counts.early++;
-            return TC_OK;
+            break;
         }
-        TC_TRY(open_next(o));
-    }
-    return TC_OK;
-}
-
-/* A batch goes on behind its head, or ends. */
-static tc_status go_on(struct tc_ordered *o, struct tc__opened *b)
-{
-    if (++b->next < b->count) {
-        tc_status status = push(o, b);
-        if (status != TC_OK) {
-            tc__opened_free(b);
-        }
-        return status;
-    }
-    o->held_bytes -= b->bytes;
-    tc__opened_free(b);
-    return TC_OK;
-}
-
-/* What others tell word for word like the event that left last. */
-static tc_status skip_copies(struct tc_ordered *o, const struct tc_event *told)
-{
-    while (o->heap_count > 0 && tc_event_cmp(head_of(o->heap[0]), told) == 0) {
-        o->counts.copies++;
-        TC_TRY(go_on(o, pop(o)));
+        TC_TRY(tc__opened_begin(o, &o->listed[o->listed_next++]));
     }
     return TC_OK;
 }
@@ -453,24 +381,15 @@ tc_status tc_ordered_next(void *context, const struct tc_event **out)
     if (is_canceled(o)) {
         return TC_E_LIMIT;
     }
-    if (o->last != NULL) {
-        const struct tc_event *told = head_of(o->last);
-        bool again = o->last->next + 1 < o->last->count &&
-                     tc_event_cmp(o->last->order[o->last->next + 1], told) == 0;
-        if (!again) { /* the batch itself tells it no more */
-            TC_TRY(skip_copies(o, told));
-        }
-        struct tc__opened *b = o->last;
-        o->last = NULL;
-        TC_TRY(go_on(o, b));
+    if (o->has_told) {
+        o->has_told = false;
+        TC_TRY(tc_merger_go_on(&o->merger));
     }
     TC_TRY(open_due(o));
-    if (o->heap_count == 0) {
-        return TC_OK;
-    }
-    o->last = pop(o);
-    o->counts.events++;
-    *out = head_of(o->last);
+    *out = tc_merger_head(&o->merger);
+    o->has_told = *out != NULL;
+    o->counts.events += o->has_told;
+    o->counts.copies = o->merger.copies;
     return TC_OK;
 }
 
@@ -481,12 +400,19 @@ void tc_ordered_counts(const struct tc_ordered *o, struct tc_ordered_counts *out
 
 static const struct tc__listed *find_listed(const struct tc_ordered *o, uint32_t source)
 {
-    for (size_t i = 0; i < o->listed_count; i++) {
-        if ((uint32_t)o->listed[i].number == source) {
-            return &o->listed[i];
+    size_t low = 0;
+    size_t high = o->by_source == NULL ? 0 : o->listed_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->by_source[middle].key < source) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < o->listed_count && o->by_source != NULL && o->by_source[low].key == source
+               ? &o->listed[o->by_source[low].value]
+               : NULL;
 }
 
 bool tc_ordered_arrival(const struct tc_ordered *o, uint32_t source, int64_t *out_ns)
@@ -500,4 +426,12 @@ uint64_t tc_ordered_batch(const struct tc_ordered *o, uint32_t source)
 {
     const struct tc__listed *listed = find_listed(o, source);
     return listed == NULL ? 0 : listed->number;
+}
+
+tc_status tc_ordered_digest(struct tc_ordered *o, uint64_t number, struct tc_digest *out,
+                            struct tc_error *err)
+{
+    struct tc_slice body;
+    TC_TRY(tc_evidence_body(o->evidence, number, &body, err));
+    return tc_digest_sha256(body, out);
 }

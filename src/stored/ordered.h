@@ -12,6 +12,7 @@
 #ifndef TC_STORED_ORDERED_H
 #define TC_STORED_ORDERED_H
 
+#include "base/digest.h"
 #include "base/status.h"
 #include "event/event.h"
 
@@ -39,12 +40,13 @@ struct tc_ordered_want {
 
 struct tc_ordered_counts {
     uint64_t batches;
-    uint64_t bytes;   /* of their bodies */
-    uint64_t events;  /* that left */
-    uint64_t copies;  /* that another batch tells too */
-    uint64_t unread;  /* batches that could not be read to their end */
-    uint64_t damaged; /* places of the store that cannot be read */
-    uint64_t early;   /* batches that were opened late because memory was full */
+    uint64_t bytes;    /* of their bodies */
+    uint64_t events;   /* that left */
+    uint64_t copies;   /* that another batch tells too */
+    uint64_t unread;   /* batches that could not be read to their end */
+    uint64_t damaged;  /* places of the store that cannot be read */
+    uint64_t early;    /* batches that were opened late because memory was full */
+    uint64_t held_max; /* bytes of events that waited for their turn, at most */
 };
 
 struct tc_ordered;
@@ -70,5 +72,8 @@ void tc_ordered_counts(const struct tc_ordered *o, struct tc_ordered_counts *out
 bool tc_ordered_arrival(const struct tc_ordered *o, uint32_t source, int64_t *out_ns);
 /* The full number of the batch with this low half, which events name as their source; 0: none. */
 uint64_t tc_ordered_batch(const struct tc_ordered *o, uint32_t source);
+/* The digest of the body of a batch, by its full number. */
+TC_CHECKED tc_status tc_ordered_digest(struct tc_ordered *o, uint64_t number, struct tc_digest *out,
+                                       struct tc_error *err);
 
 #endif

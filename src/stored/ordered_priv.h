@@ -3,6 +3,8 @@
 #ifndef TC_STORED_ORDERED_PRIV_H
 #define TC_STORED_ORDERED_PRIV_H
 
+#include "base/sort.h"
+#include "engine/merge.h"
 #include "event/copy.h"
 #include "event/fields.h"
 #include "evidence/store.h"
@@ -38,14 +40,21 @@ struct tc__chunk {
     alignas(TC_EVENT_COPY_ALIGN) unsigned char bytes[];
 };
 
-/* A batch whose events are in memory, sorted. Invariant: next < count. */
+/* A batch whose events are in memory, sorted; of a long file a part of them. A stream: the next
+ * part is read when this one ends, and at the end it leaves the list of those that are open. */
 struct tc__opened {
+    struct tc_ordered *of;
+    struct tc__opened *older; /* that are open */
+    struct tc__opened *newer;
+    const struct tc__listed *listed;
     const void **order; /* the events */
     struct tc__chunk *chunks;
     size_t count;
     size_t cap;
     size_t next;
     size_t bytes;
+    size_t taken;  /* events of the file that were in parts before this one, and in it */
+    bool has_more; /* behind this part */
 };
 
 struct tc_ordered {
@@ -61,14 +70,14 @@ struct tc_ordered {
     struct tc__listed *listed; /* by first_ns once surveyed */
     size_t listed_count;
     size_t listed_cap;
-    size_t listed_next; /* the first that was not opened yet */
+    size_t listed_next;             /* the first that was not opened yet */
+    struct tc_sort_pair *by_source; /* by the low half of its number: where each is listed */
     struct tc__fast *fast;
     size_t fast_count;
     size_t fast_cap;
-    struct tc__opened **heap; /* earliest head first */
-    size_t heap_count;
-    size_t heap_cap;
-    struct tc__opened *last; /* whose event left last; not in the heap */
+    struct tc_merger merger; /* of those that are open */
+    struct tc__opened *open; /* the newest of them */
+    bool has_told;           /* the merger's head left */
     size_t held_bytes;
     bool is_cut; /* there were too many batches */
 };
@@ -82,9 +91,9 @@ bool tc__ordered_fit(const struct tc_ordered *o, const struct tc_batch *batch, i
 /* How fast the clock of an event's source was when a batch came; after the survey. */
 int64_t tc__ordered_fast(const struct tc_ordered *o, const struct tc_event *ev, uint64_t number);
 
-/* Reads a batch. NULL in *out when it has no events. TC_E_NOMEM, or a failure of the store. */
-TC_CHECKED tc_status tc__opened_read(struct tc_ordered *o, const struct tc__listed *listed,
-                                     struct tc__opened **out);
-void tc__opened_free(struct tc__opened *b);
+/* Opens a batch: a stream of its events. TC_E_NOMEM, or a failure of the store. */
+TC_CHECKED tc_status tc__opened_begin(struct tc_ordered *o, const struct tc__listed *listed);
+/* Closes all that are open. */
+void tc__opened_close_all(struct tc_ordered *o);
 
 #endif

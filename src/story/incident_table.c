@@ -374,7 +374,6 @@ void tc_incident_table_forget(struct tc_incident_table *k, size_t count)
     if (count == 0) {
         return;
     }
-    tc_incident_table_unlink(k); /* links point into verdicts that go */
     sort(k, by_worth);
     for (size_t i = 0; i < count; i++) {
         free(k->items[i].block);

@@ -25,6 +25,7 @@ struct tc_incident_said {
     uint8_t status;   /* enum tc_verdict_status, as it was told last */
     bool opened;      /* it was told at all */
     bool earlier;     /* the last time by an earlier process */
+    bool checked;     /* what is kept is what a recheck found */
 };
 
 struct tc_incident_entry {
@@ -59,8 +60,7 @@ size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice
 
 /*
  * Forgets `count` verdicts: resolved ones first, then the least severe, of each those seen last
- * longest ago. Links are to be made
- * anew before anyone looks at them.
+ * longest ago. Links of others may name those that are gone until they are made anew.
  */
 void tc_incident_table_forget(struct tc_incident_table *k, size_t count);
 

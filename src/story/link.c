@@ -3,6 +3,9 @@
  * Links. For every verdict the candidates are those that name the same thing: the postings of its
  * names, in order of time. What remains of them is one cause per pattern and thing, the nearest by
  * identity and then by time, without those that another cause already leads back to.
+ *
+ * All of it is made of pieces, one verdict or one name each, and can be put off between any two.
+ * The verdicts stay as they are until all is known.
  */
 #include "base/sort.h"
 #include "base/time.h"
@@ -18,18 +21,6 @@
 /* Causes of causes that are followed. */
 #define STEPS_MAX 4096
 
-static const struct tc__rule RULES[] = {
-#define RULE(from, to, same, before, late, kind) \
-    {.cause = {#from, sizeof(#from) - 1},        \
-     .effect = {#to, sizeof(#to) - 1},           \
-     .at = {kind, sizeof(kind) - 1},             \
-     .before_ns = (before) * (int64_t)TC_SECOND, \
-     .late_ns = (late) * (int64_t)TC_SECOND,     \
-     .by = (same)},
-#include "story/rules.def"
-#undef RULE
-};
-
 struct candidate {
     uint32_t cause;
     enum tc__class by;
@@ -37,11 +28,28 @@ struct candidate {
     const struct tc__rule *rule;
 };
 
-struct linker {
-    struct tc_incident_table *kept;
+/* What is done, in this order, for one verdict after the other; the sorting and the groups for all
+ * at once. */
+enum stage {
+    STAGE_PLACE, /* where causes are */
+    STAGE_POST,
+    STAGE_OWN, /* the causes that detectors gave */
+    STAGE_FIND,
+    STAGE_REDUCE,
+    STAGE_WRITE,
+    STAGE_GROUP,
+    STAGE_DONE,
+};
+
+struct tc__linker {
+    const struct tc_incident_table *kept;
     struct tc__lookup *lookup;
-    struct tc_arena *arena;
+    struct tc_arena *work;
+    struct tc_arena *out;
+    enum stage stage;
+    size_t at; /* in that stage: the verdict */
     struct tc__where *as_cause;
+    size_t posting_max;
     struct tc_sort_pair *postings; /* key: name << 32 | verdict; value: the class */
     size_t posting_count;
     struct candidate **causes; /* of each verdict, cause_counts of them; own ones come first */
@@ -49,53 +57,38 @@ struct linker {
     uint32_t *marks; /* one per verdict, == mark: visited */
     uint32_t mark;
     uint32_t *stack;
+    struct tc__links *links;
+    /* STAGE_FIND: the verdict whose causes are looked for. */
+    bool is_placed;
+    tc_arena_mark before; /* what `where` took is given back */
+    struct tc__where where;
+    size_t class_left; /* classes that were not looked at */
+    size_t token;
+    struct candidate list[CANDIDATES_MAX];
+    size_t list_count;
 };
 
-static const struct tc__rule *rule_of(const struct tc_incident_entry *cause,
-                                      const struct tc_incident_entry *effect)
+static tc_status place_cause(struct tc__linker *l, size_t i)
 {
-    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
-        if (tc_slice_eq(RULES[i].cause, cause->finding.pattern_name) &&
-            tc_slice_eq(RULES[i].effect, effect->finding.pattern_name)) {
-            return &RULES[i];
-        }
+    const struct tc_incident_entry *v = &l->kept->items[i];
+    if (!tc__is_cause(v->finding.pattern_name)) {
+        return TC_OK;
     }
-    return NULL;
-}
-
-static bool is_cause(struct tc_slice pattern)
-{
-    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
-        if (tc_slice_eq(RULES[i].cause, pattern)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static tc_status post(struct linker *l)
-{
-    size_t total = 0;
-    l->as_cause = tc_new(l->arena, struct tc__where, l->kept->count);
-    if (l->as_cause == NULL) {
+    if (!tc__where_of(l->lookup, v, true, l->work, &l->as_cause[i])) {
         return TC_E_NOMEM;
     }
-    for (size_t i = 0; i < l->kept->count; i++) {
-        const struct tc_incident_entry *v = &l->kept->items[i];
-        if (!is_cause(v->finding.pattern_name)) {
-            continue;
-        }
-        if (!tc__where_of(l->lookup, v, true, l->arena, &l->as_cause[i])) {
-            return TC_E_NOMEM;
-        }
-        for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
-            total += l->as_cause[i].count[c];
-        }
+    for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
+        l->posting_max += l->as_cause[i].count[c];
     }
-    l->postings = tc_new(l->arena, struct tc_sort_pair, total);
-    struct tc_sort_pair *scratch = tc_new(l->arena, struct tc_sort_pair, total);
+    return TC_OK;
+}
+
+static tc_status post(struct tc__linker *l)
+{
+    l->postings = tc_new(l->work, struct tc_sort_pair, l->posting_max);
+    struct tc_sort_pair *scratch = tc_new(l->work, struct tc_sort_pair, l->posting_max);
     if (l->postings == NULL || scratch == NULL) {
-        return total == 0 ? TC_OK : TC_E_NOMEM;
+        return l->posting_max == 0 ? TC_OK : TC_E_NOMEM;
     }
     for (size_t i = 0; i < l->kept->count; i++) {
         const struct tc__where *w = &l->as_cause[i];
@@ -111,7 +104,7 @@ static tc_status post(struct linker *l)
 }
 
 /* The first posting at or after a key. */
-static size_t posting_at(const struct linker *l, uint64_t key)
+static size_t posting_at(const struct tc__linker *l, uint64_t key)
 {
     size_t low = 0;
     size_t high = l->posting_count;
@@ -124,70 +117,6 @@ static size_t posting_at(const struct linker *l, uint64_t key)
         }
     }
     return low;
-}
-
-static int64_t effect_time(const struct tc_incident_entry *v, const struct tc__rule *rule)
-{
-    int64_t time_ns = v->verdict.first_ns;
-    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
-        const struct tc_evidence *e = &v->finding.evidence[i];
-        if (tc_slice_eq(e->kind, rule->at) && e->time_ns != TC_TIME_NONE) {
-            time_ns = e->time_ns;
-        }
-    }
-    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
-        const struct tc_evidence *e = &v->finding.evidence[i];
-        time_ns =
-            tc_slice_eq(e->kind, TC_LIT("xid")) && e->time_ns > time_ns ? e->time_ns : time_ns;
-    }
-    return time_ns;
-}
-
-static bool in_order(const struct tc__rule *rule, const struct tc_incident_entry *cause,
-                     const struct tc_incident_entry *effect)
-{
-    int64_t at = effect_time(effect, rule);
-    int64_t first = cause->verdict.first_ns;
-    if (at == TC_TIME_NONE || first == TC_TIME_NONE) {
-        return false;
-    }
-    return first <= at + rule->late_ns && at - cause->finding.last_ns <= rule->before_ns;
-}
-
-/* Both sides name things of a class, and none in common. */
-static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc__class class)
-{
-    if (a->more[class] || b->more[class]) {
-        return false;
-    }
-    for (size_t i = 0; i < a->count[class]; i++) {
-        for (size_t k = 0; k < b->count[class]; k++) {
-            if (a->tokens[class][i].name == b->tokens[class][k].name) {
-                return false;
-            }
-        }
-    }
-    return a->count[class] > 0 && b->count[class] > 0;
-}
-
-/*
- * The same node, or pod, proves nothing when both sides name a GPU and it is another one. The same
- * number of a rank proves nothing when it runs elsewhere: every job has a rank 0.
- */
-static bool contradicted(const struct tc__rule *rule, enum tc__class by,
-                         const struct tc__where *cause, const struct tc__where *effect)
-{
-    if (by == TC__CLASS_NODE && (rule->by & BY_PORT_AT_ONCE) != 0) {
-        return false; /* see is_port_at_once */
-    }
-    if (by == TC__CLASS_RANK) {
-        return differ(cause, effect, TC__CLASS_NODE) || differ(cause, effect, TC__CLASS_POD);
-    }
-    if (by == TC__CLASS_GPU || (by == TC__CLASS_NODE && (rule->by & BY_WHOLE_NODE) != 0)) {
-        return false;
-    }
-    return differ(cause, effect, TC__CLASS_GPU) ||
-           (by == TC__CLASS_NODE && differ(cause, effect, TC__CLASS_POD));
 }
 
 /* A device that only its errors tell of: no GPU and no card that any statement is about. */
@@ -209,11 +138,11 @@ static bool is_nobodys(const struct tc__lookup *lookup, const struct tc__where *
 }
 
 /* A port reports an error at the moment at which a GPU of its node fails. */
-static bool is_port_at_once(const struct linker *l, const struct tc__rule *rule, uint32_t cause,
+static bool is_port_at_once(const struct tc__linker *l, const struct tc__rule *rule, uint32_t cause,
                             const struct tc_incident_entry *effect)
 {
     const struct tc_incident_entry *c = &l->kept->items[cause];
-    int64_t at = effect_time(effect, rule);
+    int64_t at = tc__effect_time(effect, rule);
     return at - c->finding.last_ns <= AT_ONCE_NS && c->verdict.first_ns - at <= AT_ONCE_NS &&
            is_nobodys(l->lookup, &l->as_cause[cause]);
 }
@@ -229,7 +158,7 @@ static bool is_behind_switch(const struct tc_incident_entry *cause,
 }
 
 /* Same node is not enough for some rules. */
-static bool is_told_apart(const struct linker *l, const struct tc__rule *rule, uint32_t cause,
+static bool is_told_apart(const struct tc__linker *l, const struct tc__rule *rule, uint32_t cause,
                           const struct tc_incident_entry *effect)
 {
     return ((rule->by & BY_PORT_AT_ONCE) != 0 && !is_port_at_once(l, rule, cause, effect)) ||
@@ -243,22 +172,22 @@ static bool explained(enum tc__class by, const struct tc_incident_entry *effect)
            tc_slice_eq(effect->finding.pattern_name, TC_LIT("pod_evicted"));
 }
 
-static void consider(struct linker *l, size_t effect, const struct tc__where *where,
-                     enum tc__class by, const struct tc__token *token, uint32_t cause,
-                     struct candidate *list, size_t *io_count)
+static void consider(struct tc__linker *l, size_t effect, enum tc__class by,
+                     const struct tc__token *token, uint32_t cause)
 {
     const struct tc_incident_entry *c = &l->kept->items[cause];
     const struct tc_incident_entry *e = &l->kept->items[effect];
-    const struct tc__rule *rule = rule_of(c, e);
+    const struct tc__rule *rule = tc__rule_of(c, e);
     l->lookup->steps++;
-    if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
-        contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e) ||
+    if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 ||
+        !tc__is_in_order(rule, c, e) ||
+        tc__is_contradicted(rule, by, &l->as_cause[cause], &l->where) || explained(by, e) ||
         (by == TC__CLASS_NODE && is_told_apart(l, rule, cause, e))) {
         return;
     }
     struct candidate new = {cause, by, *token, rule};
-    for (size_t i = 0; i < *io_count; i++) {
-        struct candidate *old = &list[i];
+    for (size_t i = 0; i < l->list_count; i++) {
+        struct candidate *old = &l->list[i];
         const struct tc_incident_entry *o = &l->kept->items[old->cause];
         if (old->cause == cause) {
             *old = old->by < by ? new : *old;
@@ -270,13 +199,13 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
             return;
         }
     }
-    if (*io_count < CANDIDATES_MAX) {
-        list[(*io_count)++] = new;
+    if (l->list_count < CANDIDATES_MAX) {
+        l->list[l->list_count++] = new;
     }
 }
 
 /* Of the causes of one pattern only those of the closest identity stay. */
-static size_t keep_closest(const struct linker *l, struct candidate *list, size_t count)
+static size_t keep_closest(const struct tc__linker *l, struct candidate *list, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -297,35 +226,45 @@ static size_t keep_closest(const struct linker *l, struct candidate *list, size_
     return kept;
 }
 
-static tc_status find_causes(struct linker *l, size_t effect, struct candidate *list,
-                             size_t *out_count)
+/* What a verdict is about, and which of it to begin with. */
+static tc_status begin_search(struct tc__linker *l, size_t effect)
 {
-    struct tc__where where;
-    tc_arena_mark mark = tc_arena_snapshot(l->arena);
-    if (!tc__where_of(l->lookup, &l->kept->items[effect], false, l->arena, &where)) {
+    l->before = tc_arena_snapshot(l->work);
+    if (!tc__where_of(l->lookup, &l->kept->items[effect], false, l->work, &l->where)) {
         return TC_E_NOMEM;
     }
-    size_t count = 0;
-    for (int class = TC__CLASS_COUNT - 1; class >= 0; class --) {
-        for (size_t t = 0; t < where.count[class]; t++) {
-            const struct tc__token *token = &where.tokens[class][t];
-            uint64_t first = (uint64_t)token->name << 32;
-            size_t from = posting_at(l, first);
-            size_t to = posting_at(l, first + ((uint64_t)1 << 32));
-            from = to - from > POSTINGS_MAX ? to - POSTINGS_MAX : from;
-            for (size_t i = from; i < to; i++) {
-                consider(l, effect, &where, (enum tc__class) class, token,
-                         (uint32_t)l->postings[i].key, list, &count);
-            }
-        }
-    }
-    tc_arena_rewind(l->arena, mark);
-    *out_count = keep_closest(l, list, count);
+    l->is_placed = true;
+    l->class_left = TC__CLASS_COUNT;
+    l->token = 0;
+    l->list_count = 0;
     return TC_OK;
 }
 
+/* Looks at the verdicts that name the next thing that this one is about. False when there is no
+ * such thing. */
+static bool search_next(struct tc__linker *l, size_t effect)
+{
+    while (l->class_left > 0 && l->token == l->where.count[l->class_left - 1]) {
+        l->class_left--;
+        l->token = 0;
+    }
+    if (l->class_left == 0) {
+        return false;
+    }
+    enum tc__class by = (enum tc__class)(l->class_left - 1);
+    const struct tc__token *token = &l->where.tokens[by][l->token++];
+    uint64_t first = (uint64_t)token->name << 32;
+    size_t from = posting_at(l, first);
+    size_t to = posting_at(l, first + ((uint64_t)1 << 32));
+    from = to - from > POSTINGS_MAX ? to - POSTINGS_MAX : from;
+    for (size_t i = from; i < to; i++) {
+        consider(l, effect, by, token, (uint32_t)l->postings[i].key);
+    }
+    return true;
+}
+
 /* Whether `from` is among the causes, and their causes, of `at`. */
-static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
+static bool leads_back(struct tc__linker *l, uint32_t at, uint32_t from)
 {
     size_t depth = 0;
     unsigned steps = 0;
@@ -350,10 +289,10 @@ static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
 }
 
 /* The causes a detector gave, as candidates without a rule, and room for those of the rules. */
-static tc_status start_causes(struct linker *l, size_t i)
+static tc_status start_causes(struct tc__linker *l, size_t i)
 {
     const struct tc_incident_entry *v = &l->kept->items[i];
-    l->causes[i] = tc_new(l->arena, struct candidate, v->own_cause_count + TC__CAUSES_MAX);
+    l->causes[i] = tc_new(l->work, struct candidate, v->own_cause_count + TC__CAUSES_MAX);
     if (l->causes[i] == NULL) {
         return TC_E_NOMEM;
     }
@@ -366,36 +305,36 @@ static tc_status start_causes(struct linker *l, size_t i)
     return TC_OK;
 }
 
-static tc_status find_all(struct linker *l)
+/* The causes of a verdict are known: those that stay. */
+static void end_search(struct tc__linker *l, size_t effect)
 {
-    size_t n = l->kept->count;
-    struct candidate list[CANDIDATES_MAX];
-    l->causes = tc_new(l->arena, struct candidate *, n);
-    l->cause_counts = tc_new(l->arena, size_t, n);
-    l->marks = tc_new(l->arena, uint32_t, n);
-    l->stack = tc_new(l->arena, uint32_t, n + 1);
-    if (!tc_arena_ok(l->arena)) {
-        return TC_E_NOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-        TC_TRY(start_causes(l, i));
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t count = 0;
-        TC_TRY(find_causes(l, i, list, &count));
-        size_t room = l->cause_counts[i] + TC__CAUSES_MAX;
-        for (size_t k = 0; k < count && l->cause_counts[i] < room; k++) {
-            /* A circle would be a story without a beginning: the link that closes it is none. */
-            if (!leads_back(l, list[k].cause, (uint32_t)i)) {
-                l->causes[i][l->cause_counts[i]++] = list[k];
-            }
+    size_t count = keep_closest(l, l->list, l->list_count);
+    size_t room = l->cause_counts[effect] + TC__CAUSES_MAX;
+    for (size_t k = 0; k < count && l->cause_counts[effect] < room; k++) {
+        /* A circle would be a story without a beginning: the link that closes it is none. */
+        if (!leads_back(l, l->list[k].cause, (uint32_t)effect)) {
+            l->causes[effect][l->cause_counts[effect]++] = l->list[k];
         }
+    }
+    tc_arena_rewind(l->work, l->before);
+    l->is_placed = false;
+}
+
+/* A piece of the search for a verdict's causes; *out_is_done with the last. */
+static tc_status find_some(struct tc__linker *l, size_t effect, bool *out_is_done)
+{
+    if (!l->is_placed) {
+        TC_TRY(begin_search(l, effect));
+    }
+    *out_is_done = !search_next(l, effect);
+    if (*out_is_done) {
+        end_search(l, effect);
     }
     return TC_OK;
 }
 
 /* Drops a cause that another cause of the same verdict leads back to: it is told once. */
-static void reduce(struct linker *l, size_t i)
+static void reduce(struct tc__linker *l, size_t i)
 {
     size_t count = l->cause_counts[i];
     for (size_t k = count; k-- > 0;) {
@@ -413,15 +352,27 @@ static void reduce(struct linker *l, size_t i)
     l->cause_counts[i] = count;
 }
 
-static tc_status write_causes(struct linker *l, size_t i)
+/* A GPU that is slow for a known reason: it is not the host. */
+static bool is_slow_gpu(const struct tc_incident_entry *v, const struct tc_incident_entry *cause,
+                        enum tc__class by)
 {
-    struct tc_incident_entry *v = &l->kept->items[i];
+    return by == TC__CLASS_GPU &&
+           !tc_slice_eq(cause->finding.pattern_name, TC_LIT("nvlink_degraded")) &&
+           tc_slice_eq(v->own_discriminator, TC_LIT("slow_host")) &&
+           tc_slice_eq(v->finding.pattern_name, TC_LIT("straggler"));
+}
+
+static tc_status write_causes(struct tc__linker *l, size_t i)
+{
+    const struct tc_incident_entry *v = &l->kept->items[i];
+    struct tc__links *links = &l->links[i];
     size_t max = v->own_cause_count + l->cause_counts[i];
-    struct tc_verdict_cause *causes = tc_new(l->arena, struct tc_verdict_cause, max);
+    struct tc_verdict_cause *causes = tc_new(l->out, struct tc_verdict_cause, max);
     if (causes == NULL) {
         return TC_E_NOMEM;
     }
     size_t count = 0;
+    links->discriminator = v->own_discriminator;
     for (; count < v->own_cause_count; count++) {
         causes[count] = v->own_causes[count];
     }
@@ -431,21 +382,19 @@ static tc_status write_causes(struct linker *l, size_t i)
         if (c->rule == NULL) {
             continue;
         }
-        causes[count].incident_id = cause->verdict.incident_id;
+        /* A copy: the verdict that has it may change before the links do. */
+        causes[count].incident_id = tc_arena_copy(l->out, cause->verdict.incident_id);
         bool guessed = c->by == TC__CLASS_NODE && (c->rule->by & BY_WHOLE_NODE) == 0 &&
                        l->as_cause[c->cause].count[TC__CLASS_GPU] > 0;
-        causes[count].why = tc__link_why(l->lookup, l->arena, cause, v, c->by, &c->token, guessed);
+        causes[count].why = tc__link_why(l->lookup, l->out, cause, v, c->by, &c->token, guessed);
         count++;
-        bool gpu = c->by == TC__CLASS_GPU &&
-                   !tc_slice_eq(cause->finding.pattern_name, TC_LIT("nvlink_degraded"));
-        if (gpu && tc_slice_eq(v->finding.discriminator, TC_LIT("slow_host")) &&
-            tc_slice_eq(v->finding.pattern_name, TC_LIT("straggler"))) {
-            v->finding.discriminator = TC_LIT("slow_gpu");
-        }
+        links->discriminator =
+            is_slow_gpu(v, cause, c->by) ? TC_LIT("slow_gpu") : links->discriminator;
     }
-    v->verdict.causes = causes;
-    v->verdict.cause_count = count;
-    return tc_arena_ok(l->arena) ? TC_OK : TC_E_NOMEM;
+    links->causes = causes;
+    links->cause_count = count;
+    links->root = v->own_root;
+    return tc_arena_ok(l->out) ? TC_OK : TC_E_NOMEM;
 }
 
 /* ---- groups ---- */
@@ -460,13 +409,13 @@ static uint32_t group_root(uint32_t *parents, uint32_t i)
 }
 
 /* A story is what links hold together; it is named after its first root. */
-static tc_status group(struct linker *l)
+static tc_status group(struct tc__linker *l)
 {
     size_t n = l->kept->count;
-    uint32_t *parents = tc_new(l->arena, uint32_t, n);
-    uint32_t *names = tc_new(l->arena, uint32_t, n);
-    bool *linked = tc_new(l->arena, bool, n);
-    if (!tc_arena_ok(l->arena)) {
+    uint32_t *parents = tc_new(l->work, uint32_t, n);
+    uint32_t *names = tc_new(l->work, uint32_t, n);
+    bool *linked = tc_new(l->work, bool, n);
+    if (!tc_arena_ok(l->work)) {
         return TC_E_NOMEM;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -480,39 +429,90 @@ static tc_status group(struct linker *l)
             uint32_t b = group_root(parents, cause);
             parents[a < b ? b : a] = a < b ? a : b;
             linked[i] = linked[cause] = true;
-            struct tc_incident_entry *c = &l->kept->items[cause];
-            c->finding.root = l->cause_counts[cause] == 0;
+            l->links[cause].root = l->cause_counts[cause] == 0;
         }
-        struct tc_incident_entry *v = &l->kept->items[i];
-        v->finding.root = v->finding.root && v->verdict.cause_count == 0;
+        l->links[i].root = l->links[i].root && l->links[i].cause_count == 0;
     }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t g = group_root(parents, i);
-        names[g] = names[g] == TC_NAME_NONE && l->kept->items[i].finding.root ? i : names[g];
+        names[g] = names[g] == TC_NAME_NONE && l->links[i].root ? i : names[g];
     }
     for (uint32_t i = 0; i < n; i++) {
-        l->kept->items[i].story = group_root(parents, i); /* the first: parents go down */
-        uint32_t name = names[group_root(parents, i)];
+        l->links[i].story = group_root(parents, i); /* the first: parents go down */
+        uint32_t name = names[l->links[i].story];
         if (linked[i] && name != TC_NAME_NONE) {
-            l->kept->items[i].verdict.group = l->kept->items[name].verdict.incident_id;
+            l->links[i].group = tc_arena_copy(l->out, l->kept->items[name].verdict.incident_id);
         }
     }
+    return tc_arena_ok(l->out) ? TC_OK : TC_E_NOMEM;
+}
+
+/* ---- all of it ---- */
+
+struct tc__linker *tc__linker_begin(const struct tc_incident_table *kept, struct tc__lookup *lookup,
+                                    struct tc_arena *work, struct tc_arena *links)
+{
+    size_t n = kept->count;
+    struct tc__linker *l = tc_new(work, struct tc__linker, 1);
+    if (l == NULL) {
+        return NULL;
+    }
+    *l = (struct tc__linker){.kept = kept, .lookup = lookup, .work = work, .out = links};
+    l->as_cause = tc_new(work, struct tc__where, n);
+    l->causes = tc_new(work, struct candidate *, n);
+    l->cause_counts = tc_new(work, size_t, n);
+    l->marks = tc_new(work, uint32_t, n);
+    l->stack = tc_new(work, uint32_t, n + 1);
+    l->links = tc_new(links, struct tc__links, n);
+    return tc_arena_ok(work) && tc_arena_ok(links) ? l : NULL;
+}
+
+/* The next piece of the stage, and how far it is then. */
+static tc_status go_on(struct tc__linker *l)
+{
+    bool is_done = true;
+    switch (l->stage) {
+    case STAGE_PLACE:
+        TC_TRY(place_cause(l, l->at));
+        break;
+    case STAGE_POST:
+        l->at = l->kept->count;
+        return post(l);
+    case STAGE_OWN:
+        TC_TRY(start_causes(l, l->at));
+        break;
+    case STAGE_FIND:
+        TC_TRY(find_some(l, l->at, &is_done));
+        break;
+    case STAGE_REDUCE:
+        reduce(l, l->at);
+        break;
+    case STAGE_WRITE:
+        TC_TRY(write_causes(l, l->at));
+        break;
+    case STAGE_GROUP:
+        l->at = l->kept->count;
+        return group(l);
+    case STAGE_DONE:
+        break;
+    }
+    l->at += is_done;
     return TC_OK;
 }
 
-tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup *lookup,
-                   struct tc_arena *arena)
+tc_status tc__linker_go_on(struct tc__linker *l, const struct tc_turn *turn,
+                           const struct tc__links **out)
 {
-    struct linker l = {.kept = kept, .lookup = lookup, .arena = arena};
-    TC_TRY(post(&l));
-    TC_TRY(find_all(&l));
-    for (size_t i = 0; i < kept->count; i++) {
-        reduce(&l, i);
+    while (l->stage != STAGE_DONE) {
+        TC_TRY(go_on(l));
+        if (l->at == l->kept->count) {
+            l->stage++;
+            l->at = 0;
+        }
+        if (tc_turn_is_spent(turn)) {
+            return TC_E_AGAIN;
+        }
     }
-    for (size_t i = 0; i < kept->count; i++) {
-        TC_TRY(write_causes(&l, i));
-    }
-    TC_TRY(group(&l));
-    tc_incident_table_arrange(kept);
+    *out = l->links;
     return TC_OK;
 }

@@ -19,12 +19,23 @@ struct block {
     struct tc_arena arena;
 };
 
+/* A linking: who runs where is worked out, if that is to be done; then what follows from what. */
+enum stage { STAGE_NONE, STAGE_PLACING, STAGE_LINKING };
+
+/*
+ * Invariant: the verdicts' links point into links[shown], and into what is the verdict's own.
+ * Linking writes into the other one.
+ */
 struct tc_story {
     struct tc_incident_table kept;
-    struct block link; /* what the verdicts' causes point into */
+    struct block links[2];
+    size_t shown;
+    struct block work; /* of a linking */
     struct block place;
     struct tc__lookup lookup;
     bool placed; /* lookup can be used again */
+    enum stage stage;
+    struct tc__linker *linker;
     uint64_t link_steps;
 };
 
@@ -63,7 +74,9 @@ void tc_story_destroy(struct tc_story *s)
     if (s == NULL) {
         return;
     }
-    block_fini(&s->link);
+    block_fini(&s->links[0]);
+    block_fini(&s->links[1]);
+    block_fini(&s->work);
     block_fini(&s->place);
     tc_incident_table_fini(&s->kept);
     free(s);
@@ -72,6 +85,7 @@ void tc_story_destroy(struct tc_story *s)
 tc_status tc_story_add(void *context, const struct tc_verdict *v)
 {
     struct tc_story *s = context;
+    tc_story_stop(s);
     return tc_incident_table_add(&s->kept, v);
 }
 
@@ -84,42 +98,105 @@ static size_t block_bytes(const struct tc_story *s, const struct tc_directory *d
     return bytes < LINK_BYTES_MAX ? bytes : LINK_BYTES_MAX;
 }
 
-static bool place_all(struct tc_story *s, const struct tc_directory *directory)
+/* What was found becomes the verdicts'. */
+static void show_links(struct tc_story *s, const struct tc__links *links)
 {
-    s->placed = block_reset(&s->place, "places", block_bytes(s, directory)) &&
-                tc__lookup_init(&s->lookup, directory, &s->kept, &s->place.arena);
-    return s->placed;
+    for (size_t i = 0; i < s->kept.count; i++) {
+        struct tc_incident_entry *v = &s->kept.items[i];
+        v->verdict.causes = links[i].causes;
+        v->verdict.cause_count = links[i].cause_count;
+        v->verdict.group = links[i].group;
+        v->finding.discriminator = links[i].discriminator;
+        v->finding.root = links[i].root;
+        v->story = links[i].story;
+    }
+    s->shown = 1 - s->shown;
+    tc_incident_table_arrange(&s->kept);
 }
 
-static tc_status link_all(struct tc_story *s, const struct tc_directory *directory, bool anew)
+static bool begin_linking(struct tc_story *s, size_t bytes)
 {
+    struct block *links = &s->links[1 - s->shown];
+    s->lookup.steps = 0;
+    if (!block_reset(&s->work, "story", bytes) || !block_reset(links, "links", bytes)) {
+        return false;
+    }
+    s->linker = tc__linker_begin(&s->kept, &s->lookup, &s->work.arena, &links->arena);
+    return s->linker != NULL;
+}
+
+static bool begin_placing(struct tc_story *s, const struct tc_directory *directory, size_t bytes)
+{
+    s->placed = false;
+    return block_reset(&s->place, "places", bytes) &&
+           tc__lookup_begin(&s->lookup, directory, &s->kept, &s->place.arena);
+}
+
+static tc_status begin(struct tc_story *s, const struct tc_directory *directory, bool anew)
+{
+    size_t bytes = block_bytes(s, directory);
     tc_incident_table_sort(&s->kept);
-    tc_incident_table_unlink(&s->kept);
+    if ((anew && !begin_placing(s, directory, bytes)) || !begin_linking(s, bytes)) {
+        return TC_E_NOMEM;
+    }
+    s->stage = anew ? STAGE_PLACING : STAGE_LINKING;
+    return TC_OK;
+}
+
+static tc_status go_on(struct tc_story *s, const struct tc_turn *turn)
+{
+    const struct tc__links *links = NULL;
+    if (s->stage == STAGE_PLACING) {
+        TC_TRY(tc_view_make(&s->lookup.view, turn));
+        s->placed = true;
+        s->stage = STAGE_LINKING;
+    }
+    TC_TRY(tc__linker_go_on(s->linker, turn, &links));
+    s->link_steps = s->lookup.steps;
+    show_links(s, links);
+    s->stage = STAGE_NONE;
+    return TC_OK;
+}
+
+static tc_status link_all(struct tc_story *s, const struct tc_directory *directory, bool anew,
+                          const struct tc_turn *turn)
+{
     if (s->kept.count == 0) {
         return TC_OK;
     }
-    if (!block_reset(&s->link, "story", block_bytes(s, directory)) ||
-        (anew && !place_all(s, directory))) {
-        return TC_E_NOMEM;
+    tc_status status = s->stage == STAGE_NONE ? begin(s, directory, anew) : TC_OK;
+    if (status == TC_OK) {
+        status = go_on(s, turn);
     }
-    s->lookup.steps = 0;
-    tc_status status = tc__link(&s->kept, &s->lookup, &s->link.arena);
-    s->link_steps = s->lookup.steps;
-    if (status != TC_OK) {
+    if (status != TC_OK && status != TC_E_AGAIN) {
+        tc_story_stop(s);
         tc_incident_table_unlink(&s->kept);
     }
     return status;
 }
 
-tc_status tc_story_link(struct tc_story *s, const struct tc_directory *directory)
+tc_status tc_story_link(struct tc_story *s, const struct tc_directory *directory,
+                        const struct tc_turn *turn)
 {
-    return link_all(s, directory, true);
+    return link_all(s, directory, true, turn);
 }
 
-tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory)
+tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory,
+                          const struct tc_turn *turn)
 {
     bool usable = s->placed && tc_view_is_usable(&s->lookup.view, directory);
-    return link_all(s, directory, !usable);
+    return link_all(s, directory, !usable, turn);
+}
+
+void tc_story_stop(struct tc_story *s)
+{
+    s->stage = STAGE_NONE;
+}
+
+void tc_story_forget(struct tc_story *s, size_t count)
+{
+    tc_story_stop(s);
+    tc_incident_table_forget(&s->kept, count);
 }
 
 struct tc_incident_table *tc_story_verdicts(struct tc_story *s)

@@ -12,6 +12,7 @@
 #define TC_STORY_STORY_H
 
 #include "base/status.h"
+#include "base/turn.h"
 #include "event/verdict.h"
 #include "story/incident_table.h"
 
@@ -31,14 +32,26 @@ TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
 /*
  * Sorts the verdicts and links them. TC_E_NOMEM when the links do not fit; the verdicts are whole
  * then, with the causes that their detectors gave.
+ *
+ * `turn` (NULL: all at one go) is asked between two pieces: TC_E_AGAIN when it is spent. The next
+ * call goes on, of this function or of tc_story_relink. Until all is done the verdicts have the
+ * links that they had, and the directory is to stay as it is. A verdict that is added ends what is
+ * under way: the next call begins anew.
  */
-TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory *directory);
+TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory *directory,
+                                   const struct tc_turn *turn);
 
 /*
  * The same with who runs where as it was known at the last tc_story_link, which is most of the work
  * where there are many statements: for when a verdict changed.
  */
-TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory);
+TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory,
+                                     const struct tc_turn *turn);
+/* Gives up what is under way; the links stay as they were. */
+void tc_story_stop(struct tc_story *s);
+
+/* As tc_incident_table_forget. */
+void tc_story_forget(struct tc_story *s, size_t count);
 
 /* The verdicts as they stand; the story's own. */
 struct tc_incident_table *tc_story_verdicts(struct tc_story *s);

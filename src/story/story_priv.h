@@ -4,6 +4,7 @@
 #define TC_STORY_STORY_PRIV_H
 
 #include "base/arena.h"
+#include "base/turn.h"
 #include "directory/view.h"
 #include "story/story.h"
 
@@ -30,9 +31,10 @@ struct tc__lookup {
     uint64_t steps;                          /* comparisons of verdicts and their names */
 };
 
-/* Made from all statements and from the scopes of the verdicts. False when the arena is full. */
-bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
-                     const struct tc_incident_table *kept, struct tc_arena *arena);
+/* To be made, by tc_view_make, from all statements and from the scopes of the verdicts. False when
+ * the arena is full. */
+bool tc__lookup_begin(struct tc__lookup *l, const struct tc_directory *directory,
+                      const struct tc_incident_table *kept, struct tc_arena *arena);
 
 struct tc__where {
     struct tc__token *tokens[TC__CLASS_COUNT];
@@ -69,12 +71,42 @@ struct tc__rule {
     unsigned by;
 };
 
+/* The rule by which one explains the other; NULL: none. */
+const struct tc__rule *tc__rule_of(const struct tc_incident_entry *cause,
+                                   const struct tc_incident_entry *effect);
+/* Whether verdicts of a pattern explain any. */
+bool tc__is_cause(struct tc_slice pattern);
+/* When the effect was felt, as the rule has it. */
+int64_t tc__effect_time(const struct tc_incident_entry *v, const struct tc__rule *rule);
+bool tc__is_in_order(const struct tc__rule *rule, const struct tc_incident_entry *cause,
+                     const struct tc_incident_entry *effect);
+/* Whether what both are about speaks against a link by a thing of that class. */
+bool tc__is_contradicted(const struct tc__rule *rule, enum tc__class by,
+                         const struct tc__where *cause, const struct tc__where *effect);
 /* Whether the cause is a switch, and the effect an Xid of NVLink. */
 bool tc__is_of_switch(const struct tc_finding *cause, const struct tc_finding *effect);
 
-/* Links the verdicts of kept, which are sorted. Words and arrays lie in the arena. */
-TC_CHECKED tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup *lookup,
-                              struct tc_arena *arena);
+/* What linking says of a verdict. Refers to the verdict's own, and to the arena of the links. */
+struct tc__links {
+    const struct tc_verdict_cause *causes;
+    size_t cause_count;
+    struct tc_slice discriminator;
+    struct tc_slice group;
+    size_t story; /* index of the first verdict of its story */
+    bool root;
+};
+
+struct tc__linker;
+
+/*
+ * Begins to link the verdicts of kept, which are sorted, and stay as they are until it is done.
+ * What is needed meanwhile lies in `work`, what comes out in `links`. NULL when work is full.
+ */
+struct tc__linker *tc__linker_begin(const struct tc_incident_table *kept, struct tc__lookup *lookup,
+                                    struct tc_arena *work, struct tc_arena *links);
+/* Goes on. TC_OK: *out has what was found for each verdict. TC_E_AGAIN; TC_E_NOMEM. */
+TC_CHECKED tc_status tc__linker_go_on(struct tc__linker *l, const struct tc_turn *turn,
+                                      const struct tc__links **out);
 
 /*
  * One sentence: why effect follows from cause, and how long it began after it, by the first_seen of

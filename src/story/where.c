@@ -247,8 +247,8 @@ static uint32_t rank_names(const struct tc_incident_table *kept)
     return count;
 }
 
-bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
-                     const struct tc_incident_table *kept, struct tc_arena *arena)
+bool tc__lookup_begin(struct tc__lookup *l, const struct tc_directory *directory,
+                      const struct tc_incident_table *kept, struct tc_arena *arena)
 {
     const struct tc_scope **scopes = tc_new(arena, const struct tc_scope *, kept->count + 1);
     for (size_t i = 0; i < kept->count && scopes != NULL; i++) {
@@ -258,7 +258,7 @@ bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
         l->room[c] = tc_new(arena, struct tc__token, TC__WHERE_MAX);
     }
     return tc_arena_ok(arena) &&
-           tc_view_build(&l->view, directory, scopes, kept->count, rank_names(kept), arena);
+           tc_view_begin(&l->view, directory, scopes, kept->count, rank_names(kept), arena);
 }
 
 bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool as_cause,

@@ -32,7 +32,7 @@ function events(count, faults) {
   for (let i = 0; i < count; i++) {
     const time = new Date(begin + i * 5).toISOString();
     const node = `node-${String(i % 997).padStart(4, '0')}`;
-    rows.push(i % Math.ceil(count / faults) === 7
+    rows.push((i + 1) % Math.ceil(count / faults) === 0
       ? { kind: 'xid', time, 'k8s.node.name': `bad-${i}`, xid: 48, 'pci.bdf': '0000:3b:00.0', message: 'DBE (double bit error) ECC error' }
       : { kind: 'metric', time, 'k8s.node.name': node, gpu: i % 8, metric: 'gpu_temperature', value: 40 + (i % 20) });
   }
@@ -77,6 +77,20 @@ describe('what is long', () => {
     const verdicts = await daemon.untilVerdicts('the faults', (v) => v.filter((x) => x.status === 'open').length >= 200, 60000);
     assert.equal(new Set(verdicts.map((v) => v.incident_id)).size, 200);
     assert.ok((await daemon.metrics()).sum('tracecore_events_total') >= 280000);
+    await assertNoStall(daemon);
+    await daemon.stop();
+  });
+
+  // More than the stories and the statements of who runs where hold: both make room again and again.
+  test('170,000 incidents in one upload are linked while another client gets its answers', async () => {
+    const daemon = await make('storm').start();
+    const body = events(170000, 170000);
+    const answers = await meanwhile(daemon, (async () => {
+      assert.equal((await upload(daemon, body)).status, 200);
+      await level(daemon);
+    })());
+    assert.ok(answers > 5, `${answers} answers`);
+    assert.equal((await daemon.status()).incidents.opened, 170000);
     await assertNoStall(daemon);
     await daemon.stop();
   });

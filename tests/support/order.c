@@ -142,7 +142,8 @@ static void end_run(struct tc_order *o)
 {
     need(tc_engine_advance(o->engine, o->last_ns) == TC_OK, "the advance failed");
     need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
-    need(tc_story_link(o->story, tc_engine_directory(o->engine)) == TC_OK, "the story failed");
+    need(tc_story_link(o->story, tc_engine_directory(o->engine), NULL) == TC_OK,
+         "the story failed");
 }
 
 struct deal {

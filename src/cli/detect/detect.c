@@ -316,7 +316,8 @@ static tc_status report(struct run *r, struct tc_stories *stories, struct tc_out
         r->data_dir != NULL ? tc_stored_sources(&r->stored) : tc_inputs_sources(&r->reading.inputs);
     struct tc_story_filter filter;
     struct tc_incident_table *kept = tc_story_verdicts(r->offline.story);
-    tc_status linked = tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine));
+    tc_status linked =
+        tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine), NULL);
     if (linked != TC_OK) {
         tc_say("detect", "no memory to join the verdicts; each stands alone");
     }

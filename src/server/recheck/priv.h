@@ -11,12 +11,16 @@
 #include <stdatomic.h>
 
 #define TC__WATCHED_MAX 256
+/* The same while it is not yet known which of them live detection finds again. */
+#define TC__RESTORED_MAX 4096
 #define TC__WATCHED_KEY_MAX 512
+#define TC__DIGESTS_MAX 256
 #define TC__CAUSES_MAX 16
 
 enum tc__recheck_state {
     TC__RECHECK_IDLE,
-    TC__RECHECK_RUNNING,  /* ordered, offline, status, error and spent_ns are the thread's */
+    TC__RECHECK_RUNNING,  /* ordered, offline, digests, status, error and spent_ns are the thread's
+                           */
     TC__RECHECK_ADOPTING, /* the thread has ended; its findings are taken over */
 };
 
@@ -29,11 +33,18 @@ struct tc__watched {
     int64_t until_ns;
     int64_t next_ns;
     int64_t pause_ns;
+    bool is_restored; /* an earlier process told it; nobody looked whether live knows it */
+};
+
+struct tc__digest_of {
+    uint64_t number;
+    struct tc_digest digest;
 };
 
 struct tc_recheck {
     struct tc_config config;
     struct tc_live *live;
+    struct tc_cited *cited;
     const char *evidence_dir;
     enum tc__recheck_state state;
     pthread_t thread;
@@ -53,9 +64,19 @@ struct tc_recheck {
     int64_t pause_ns; /* while nothing new is found */
     int64_t next_ns;  /* no recheck begins before */
     int64_t looked_ns;
-    struct tc__watched watched[TC__WATCHED_MAX];
+    struct tc__watched *watched;
     size_t watched_count;
+    size_t watched_cap;
+    size_t restored;                               /* that made room for newer ones */
+    struct tc__digest_of digests[TC__DIGESTS_MAX]; /* of bodies that findings cite: the thread's */
+    size_t digest_count;
 };
+
+/* An incident that only a recheck found, and that is open. */
+void tc__recheck_watch(struct tc_recheck *r, const struct tc_finding *f, struct tc_slice key,
+                       int64_t now_ns);
+/* Looks at those whose time has come. */
+void tc__recheck_look(struct tc_recheck *r, int64_t now_ns);
 
 /* Logs, once each, which sources are not in time, and when they are again. */
 void tc__recheck_say_sources(struct tc_recheck *r, int64_t now_ns);

@@ -27,13 +27,10 @@
 #define WHOLE_NS (2 * 3600 * TC_SECOND)
 /* Findings that are taken over in one turn of the loop. */
 #define ADOPTED_PER_TURN 64
-/* An incident that only a recheck found is looked at again for so long, after pauses from this. */
-#define WATCH_NS (2 * 3600 * TC_SECOND)
-#define WATCH_FIRST_NS (60 * TC_SECOND)
 #define NICENESS 10
 
 struct tc_recheck *tc_recheck_create(const struct tc_config *config, struct tc_live *live,
-                                     const char *evidence_dir)
+                                     struct tc_cited *cited, const char *evidence_dir)
 {
     struct tc_recheck *r = calloc(1, sizeof *r);
     if (r == NULL) {
@@ -41,6 +38,7 @@ struct tc_recheck *tc_recheck_create(const struct tc_config *config, struct tc_l
     }
     r->config = *config;
     r->live = live;
+    r->cited = cited;
     r->evidence_dir = evidence_dir;
     return r;
 }
@@ -71,6 +69,7 @@ void tc_recheck_destroy(struct tc_recheck *r)
         end_thread(r);
     }
     release(r);
+    free(r->watched);
     free(r);
 }
 
@@ -81,6 +80,58 @@ void tc_recheck_configure(struct tc_recheck *r, const struct tc_config *config)
 
 /* ---- the thread ---- */
 
+/* Whether a finding cites what came late. */
+static bool cites_late(const struct tc_recheck *r, const struct tc_finding *f)
+{
+    for (size_t i = 0; i < f->evidence_count; i++) {
+        int64_t arrival_ns = 0;
+        int64_t time_ns = f->evidence[i].time_ns;
+        if (tc_ordered_arrival(r->ordered, f->evidence[i].raw.source, &arrival_ns) &&
+            arrival_ns >= r->late.arrived_from_ns - HELD_NS &&
+            arrival_ns <= r->late.arrived_to_ns && time_ns >= r->late.from_ns &&
+            time_ns <= r->late.to_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_digest(const struct tc_recheck *r, uint64_t number)
+{
+    for (size_t i = 0; i < r->digest_count; i++) {
+        if (r->digests[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void make_digests_of(struct tc_recheck *r, const struct tc_finding *f)
+{
+    for (size_t i = 0; i < f->evidence_count && r->digest_count < TC__DIGESTS_MAX; i++) {
+        struct tc__digest_of *to = &r->digests[r->digest_count];
+        struct tc_error err = {0};
+        uint64_t number = tc_ordered_batch(r->ordered, f->evidence[i].raw.source);
+        if (number == 0 || has_digest(r, number)) {
+            continue;
+        }
+        to->number = number;
+        r->digest_count += tc_ordered_digest(r->ordered, number, &to->digest, &err) == TC_OK;
+    }
+}
+
+/* Who tells the findings needs the digests of what they cite: here nobody waits for them. */
+static void make_digests(struct tc_recheck *r)
+{
+    const struct tc_incident_table *found = tc_story_verdicts(r->offline.story);
+    r->digest_count = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        if (cites_late(r, &found->items[i].finding)) {
+            make_digests_of(r, &found->items[i].finding);
+        }
+    }
+}
+
 static void *run(void *context)
 {
     struct tc_recheck *r = context;
@@ -90,6 +141,7 @@ static void *run(void *context)
     r->status = tc_offline_run_stored(&r->offline, r->ordered, r->end_ns, &watch, &r->error);
     /* By time: what others are explained by comes first. */
     tc_incident_table_sort(tc_story_verdicts(r->offline.story));
+    make_digests(r);
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
     r->spent_ns = (int64_t)spent.tv_sec * TC_SECOND + spent.tv_nsec;
     atomic_store(&r->done, true);
@@ -198,39 +250,14 @@ static size_t find_causes(const struct tc_recheck *r, const struct tc_incident_e
     return count;
 }
 
-static void watch_incident(struct tc_recheck *r, const struct tc_finding *f, int64_t now_ns)
-{
-    if (r->watched_count == TC__WATCHED_MAX || f->key.len > TC__WATCHED_KEY_MAX) {
-        return;
-    }
-    struct tc__watched *w = &r->watched[r->watched_count++];
-    *w = (struct tc__watched){.key_len = f->key.len,
-                              .first_ns = f->first_ns,
-                              .until_ns = now_ns + WATCH_NS,
-                              .next_ns = now_ns + WATCH_FIRST_NS,
-                              .pause_ns = WATCH_FIRST_NS};
-    (void)snprintf(w->pattern_id, sizeof w->pattern_id, "%.*s", TC_FMT(f->pattern_id));
-    (void)tc_put_str(w->key, f->key);
-}
-
 /*
  * Whether a finding that nobody knows is to be believed: it cites what came late, or is about a
  * node that was late and begins in the stretch. Others merely begin where the reading begins.
  */
 static bool is_of_late(const struct tc_recheck *r, const struct tc_finding *f)
 {
-    for (size_t i = 0; i < f->evidence_count; i++) {
-        int64_t arrival_ns = 0;
-        int64_t time_ns = f->evidence[i].time_ns;
-        if (tc_ordered_arrival(r->ordered, f->evidence[i].raw.source, &arrival_ns) &&
-            arrival_ns >= r->late.arrived_from_ns - HELD_NS &&
-            arrival_ns <= r->late.arrived_to_ns && time_ns >= r->late.from_ns &&
-            time_ns <= r->late.to_ns) {
-            return true;
-        }
-    }
-    return f->first_ns >= r->late.from_ns && f->first_ns <= r->late.to_ns &&
-           tc_sources_is_late(tc_live_sources(r->live), f->scope.node);
+    return cites_late(r, f) || (f->first_ns >= r->late.from_ns && f->first_ns <= r->late.to_ns &&
+                                tc_sources_is_late(tc_live_sources(r->live), f->scope.node));
 }
 
 static tc_status adopt_one(struct tc_recheck *r, const struct tc_incident_entry *entry,
@@ -238,21 +265,16 @@ static tc_status adopt_one(struct tc_recheck *r, const struct tc_incident_entry 
 {
     struct tc_cause causes[TC__CAUSES_MAX];
     struct tc_finding f = entry->finding;
-    bool is_news = false;
+    struct tc_live_adopted adopted;
     f.causes = causes;
     f.cause_count = find_causes(r, entry, causes, TC__CAUSES_MAX);
-    const struct tc_verdict *known = tc_live_find(r->live, &f);
-    bool was_open = known != NULL && known->status != TC_VERDICT_RESOLVED;
-    if (known == NULL && !is_of_late(r, &f)) {
-        return TC_OK;
-    }
-    TC_TRY(tc_live_adopt(r->live, &f, &is_news));
-    r->news += is_news;
-    if (is_news) {
+    TC_TRY(tc_live_adopt(r->live, &f, is_of_late(r, &f), &adopted));
+    if (adopted.is_news) {
+        r->news++;
         tc_count(TC_COUNT_RECHECK_NEWS, 1);
     }
-    if (is_news && !was_open && !f.resolved) {
-        watch_incident(r, &f, now_ns);
+    if (adopted.is_opened) {
+        tc__recheck_watch(r, &f, adopted.key, now_ns);
     }
     return TC_OK;
 }
@@ -295,6 +317,9 @@ static void take_over(struct tc_recheck *r, int64_t now_ns)
                 r->error.message[0] != '\0' ? r->error.message : tc_status_text(r->status));
         return;
     }
+    for (size_t i = 0; r->cited != NULL && i < r->digest_count; i++) {
+        tc_cited_know(r->cited, r->digests[i].number, &r->digests[i].digest);
+    }
     r->state = TC__RECHECK_ADOPTING;
     r->adopted = 0;
     r->news = 0;
@@ -304,39 +329,13 @@ static tc_status adopt_some(struct tc_recheck *r, int64_t now_ns)
 {
     const struct tc_incident_table *found = tc_story_verdicts(r->offline.story);
     for (size_t i = 0; i < ADOPTED_PER_TURN && r->adopted < found->count; i++) {
-        TC_TRY(adopt_one(r, &found->items[r->adopted++], now_ns));
+        TC_TRY(adopt_one(r, &found->items[r->adopted], now_ns));
+        r->adopted++;
     }
     if (r->adopted == found->count) {
         say_done(r, now_ns);
     }
     return TC_OK;
-}
-
-/* Incidents that only rechecks know of are looked at again while they are open. */
-static void watch_open(struct tc_recheck *r, int64_t now_ns)
-{
-    for (size_t i = 0; i < r->watched_count;) {
-        struct tc__watched *w = &r->watched[i];
-        struct tc_finding f = {.pattern_id = tc_slice_cstr(w->pattern_id),
-                               .key = tc_slice_make(w->key, w->key_len),
-                               .first_ns = w->first_ns,
-                               .last_ns = w->first_ns};
-        const struct tc_verdict *v = tc_live_find(r->live, &f);
-        if (v == NULL || v->status == TC_VERDICT_RESOLVED || now_ns > w->until_ns) {
-            *w = r->watched[--r->watched_count];
-            continue;
-        }
-        if (now_ns >= w->next_ns) {
-            w->pause_ns *= 2;
-            w->next_ns = now_ns + w->pause_ns;
-            tc_live_add_stretch(r->live, &(struct tc_stretch){.from_ns = w->first_ns,
-                                                              .to_ns = now_ns,
-                                                              .arrived_from_ns = now_ns - QUIET_NS,
-                                                              .arrived_to_ns = now_ns - QUIET_NS,
-                                                              .looked = true});
-        }
-        i++;
-    }
 }
 
 tc_status tc_recheck_advance(struct tc_recheck *r, int64_t now_ns)
@@ -347,11 +346,12 @@ tc_status tc_recheck_advance(struct tc_recheck *r, int64_t now_ns)
     if (r->state == TC__RECHECK_ADOPTING) {
         return adopt_some(r, now_ns);
     }
-    if (now_ns - r->looked_ns >= TC_SECOND) {
-        r->looked_ns = now_ns;
-        watch_open(r, now_ns);
-        tc__recheck_say_sources(r, now_ns);
+    if (now_ns >= r->looked_ns && now_ns - r->looked_ns < TC_SECOND) {
+        return TC_OK;
     }
+    r->looked_ns = now_ns;
+    tc__recheck_look(r, now_ns);
+    tc__recheck_say_sources(r, now_ns);
     if (r->state == TC__RECHECK_IDLE) {
         start_due(r, now_ns);
     }

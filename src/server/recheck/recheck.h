@@ -11,17 +11,22 @@
 #include "base/status.h"
 #include "config/config.h"
 #include "live/live.h"
+#include "server/cited.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct tc_recheck;
 
-/* Borrows live, and evidence_dir as long as it lives. NULL when there is no memory. */
+/* Borrows live, cited, which is given digests of what findings cite (NULL: nobody is), and
+ * evidence_dir as long as it lives. NULL when there is no memory. */
 struct tc_recheck *tc_recheck_create(const struct tc_config *config, struct tc_live *live,
-                                     const char *evidence_dir);
+                                     struct tc_cited *cited, const char *evidence_dir);
 /* Stops what runs. Accepts NULL. */
 void tc_recheck_destroy(struct tc_recheck *r);
+/* What an earlier process told, before the replay: an incident that is open and that live detection
+ * does not find again is looked at as one that only a recheck found. Borrows mark. */
+void tc_recheck_restore(struct tc_recheck *r, const struct tc_incident_mark *mark);
 /* New times, and knobs of the patterns, from now on. */
 void tc_recheck_configure(struct tc_recheck *r, const struct tc_config *config);
 

@@ -100,6 +100,42 @@ static void a_statement_is_new_or_older_or_nothing_changes(void **state)
     tc_directory_destroy(d);
 }
 
+static bool is_always_spent(void *context)
+{
+    ++*(size_t *)context;
+    return true;
+}
+
+/* Between events, a little before there is no room, it is made in pieces, with the same result. */
+static void room_is_made_in_pieces(void **state)
+{
+    (void)state;
+    struct tc_directory *whole = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *pieces = tc_directory_create(TC_STATEMENTS_LATEST);
+    assert_true(whole != NULL && pieces != NULL);
+    size_t asked = 0;
+    size_t calls = 0;
+    const struct tc_turn turn = {is_always_spent, &asked};
+    for (int i = 1; i < STATEMENTS_MAX + 2; i++) {
+        note_pod(whole, i, T0 + i);
+        note_pod(pieces, i, T0 + i);
+        assert_int_equal(tc_directory_keep_room(whole, NULL), TC_OK);
+        while (tc_directory_keep_room(pieces, &turn) == TC_E_AGAIN) {
+            calls++;
+        }
+    }
+    assert_true(calls > STATEMENTS_MAX / 256);
+    assert_int_equal(asked, calls);
+    struct tc_directory_counts a;
+    struct tc_directory_counts b;
+    tc_directory_counts(whole, &a);
+    tc_directory_counts(pieces, &b);
+    assert_true(a.statements_forgotten > 0 && a.statements < STATEMENTS_MAX);
+    assert_memory_equal(&a, &b, sizeof a);
+    tc_directory_destroy(whole);
+    tc_directory_destroy(pieces);
+}
+
 /* A view borrows the directory's text: after room was made it is of no use. */
 static void a_view_is_usable_until_statements_move(void **state)
 {
@@ -111,7 +147,8 @@ static void a_view_is_usable_until_statements_move(void **state)
     tc_arena_init_zeroed(&arena, "view", block->bytes, block->size);
     note_pod(d, 1, T0);
     struct tc_view view;
-    assert_true(tc_view_build(&view, d, NULL, 0, 0, &arena));
+    assert_true(tc_view_begin(&view, d, NULL, 0, 0, &arena));
+    assert_int_equal(tc_view_make(&view, NULL), TC_OK);
     assert_int_equal(view.statement_count, 1);
     assert_text(view.statements[0].scope.pod, "worker-1");
     assert_true(tc_view_is_usable(&view, d));
@@ -132,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(statements_are_kept_where_they_are_asked_for, set_up,
                                         tear_down),
         cmocka_unit_test(a_statement_is_new_or_older_or_nothing_changes),
+        cmocka_unit_test(room_is_made_in_pieces),
         cmocka_unit_test(a_view_is_usable_until_statements_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,11 +162,30 @@ static void a_clock_of_2190_moves_nobody(void **state)
     assert_as_without_it(of_2190);
 }
 
+/* What has no time is dated by our clock: that its source's is fast has no part in it. */
+static void an_event_without_a_time_is_not_moved_with_its_source(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-1", T0 + 600 * TC_SECOND);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).ahead, 1);
+    ev = evicted("gpu-07", "loader-2", TC_TIME_NONE);
+    assert_int_equal(tc_live_feed_undated(t->live, &ev, T0 + TC_SECOND), TC_OK);
+    assert_int_equal(counts_of(t).ahead, 1);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(t->told[1].mark.first_ns, T0 + TC_SECOND);
+    assert_int_equal(counts_of(t).too_late, 0);
+    test_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_clock_tells_nothing_more),
         cmocka_unit_test(a_clock_that_is_ahead_moves_nobody),
+        cmocka_unit_test(an_event_without_a_time_is_not_moved_with_its_source),
         cmocka_unit_test(a_clock_that_is_behind_moves_nobody),
         cmocka_unit_test(a_clock_that_jumps_moves_nobody),
         cmocka_unit_test(a_clock_of_1970_moves_nobody),

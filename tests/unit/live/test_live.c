@@ -354,7 +354,7 @@ static void what_a_recheck_found_is_told_once_and_keeps_its_identity(void **stat
     (void)state;
     struct live_test *t = test_create(NULL);
     struct tc_event ev = quiet_event("gpu-08", T0);
-    bool news = false;
+    struct tc_live_adopted out;
     feed_at(t, &ev, T0);
     run_to(t, T0 + 20 * MS);
     struct tc_event late[] = {pressure("gpu-07", "True", T0 - 610 * TC_SECOND),
@@ -362,35 +362,73 @@ static void what_a_recheck_found_is_told_once_and_keeps_its_identity(void **stat
     struct tc_story *story = judged(late, 2);
     assert_int_equal(tc_story_verdicts(story)->count, 1);
     const struct tc_finding *f = &tc_story_verdicts(story)->items[0].finding;
-    assert_null(tc_live_find(t->live, f));
-    assert_int_equal(tc_live_adopt(t->live, f, &news), TC_OK);
-    assert_true(news);
+    assert_int_equal(tc_live_adopt(t->live, f, false, &out), TC_OK);
+    assert_false(out.is_news);
+    assert_false(tc_live_is_kept(t->live, f->pattern_id, f->key));
+    assert_int_equal(tc_live_adopt(t->live, f, true, &out), TC_OK);
+    assert_true(out.is_news && out.is_opened);
     run_to(t, T0 + TC_SECOND);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->told[0].status, TC_VERDICT_OPEN);
-    assert_non_null(tc_live_find(t->live, f));
-    assert_int_equal(tc_live_adopt(t->live, f, &news), TC_OK);
-    assert_false(news);
+    assert_true(tc_live_is_kept(t->live, f->pattern_id, f->key));
+    assert_false(tc_live_is_over(t->live, f->pattern_id, f->key));
+    assert_int_equal(tc_live_adopt(t->live, f, true, &out), TC_OK);
+    assert_false(out.is_news);
     /* What ends earlier than what is known is no news, what ends it is. */
     struct tc_finding other = *f;
     other.last_ns -= 1;
     other.headline = TC_LIT("another");
-    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
-    assert_false(news);
+    assert_int_equal(tc_live_adopt(t->live, &other, true, &out), TC_OK);
+    assert_false(out.is_news);
     other = *f;
     other.first_ns += 1;
     other.headline = TC_LIT("another");
-    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
-    assert_false(news);
+    assert_int_equal(tc_live_adopt(t->live, &other, true, &out), TC_OK);
+    assert_false(out.is_news);
     other = *f;
     other.resolved = true;
     other.last_ns += TC_SECOND;
-    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
-    assert_true(news);
+    assert_int_equal(tc_live_adopt(t->live, &other, true, &out), TC_OK);
+    assert_true(out.is_news);
     run_to(t, T0 + 3 * TC_SECOND);
     assert_int_equal(t->count, 2);
     assert_int_equal(t->told[1].status, TC_VERDICT_RESOLVED);
+    assert_true(tc_live_is_over(t->live, f->pattern_id, f->key));
     assert_memory_equal(t->told[1].id, t->told[0].id, TC_INCIDENT_ID_LEN);
+    tc_story_destroy(story);
+    test_destroy(t);
+}
+
+/* Live detection does not know what came late: that it says less later is no news. */
+static void what_a_recheck_found_stands_until_more_is_known(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_live_adopted out;
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 1);
+    struct tc_story *story = judged(&ev, 1);
+    struct tc_finding more = tc_story_verdicts(story)->items[0].finding;
+    struct tc_evidence evidence[8];
+    for (size_t i = 0; i < 8; i++) {
+        evidence[i] = more.evidence[0];
+    }
+    more.evidence = evidence;
+    more.evidence_count = 8;
+    more.first_ns -= 90 * TC_SECOND;
+    more.headline = TC_LIT("with what came late");
+    assert_int_equal(tc_live_adopt(t->live, &more, false, &out), TC_OK);
+    assert_true(out.is_news && !out.is_opened);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    /* Live detection learns of a reason, and has something to say. */
+    struct tc_event low = pressure("gpu-07", "True", T0 - 10 * TC_SECOND);
+    feed_at(t, &low, T0 + 3 * TC_SECOND);
+    run_to(t, T0 + 6 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(tc_live_stretches(t->live), 1);
     tc_story_destroy(story);
     test_destroy(t);
 }
@@ -400,19 +438,20 @@ static void what_a_recheck_found_of_another_node_is_its_own_incident(void **stat
 {
     (void)state;
     struct live_test *t = test_create(NULL);
-    bool news = false;
+    struct tc_live_adopted out;
     struct tc_event late = evicted("gpu-07", "loader-3", T0);
     struct tc_story *story = judged(&late, 1);
     struct tc_finding one = tc_story_verdicts(story)->items[0].finding;
     one.key = one.scope.node = TC_LIT("gpu-07");
-    assert_int_equal(tc_live_adopt(t->live, &one, &news), TC_OK);
+    assert_int_equal(tc_live_adopt(t->live, &one, true, &out), TC_OK);
     run_to(t, T0 + TC_SECOND);
     assert_int_equal(t->count, 1);
     struct tc_finding other = one;
     other.key = other.scope.node = TC_LIT("gpu-08");
-    assert_null(tc_live_find(t->live, &other));
-    assert_int_equal(tc_live_adopt(t->live, &other, &news), TC_OK);
-    assert_true(news);
+    assert_int_equal(tc_live_adopt(t->live, &other, false, &out), TC_OK);
+    assert_false(out.is_news);
+    assert_int_equal(tc_live_adopt(t->live, &other, true, &out), TC_OK);
+    assert_true(out.is_news);
     run_to(t, T0 + 3 * TC_SECOND);
     assert_int_equal(t->count, 2);
     assert_memory_not_equal(t->told[1].id, t->told[0].id, TC_INCIDENT_ID_LEN);
@@ -817,6 +856,7 @@ int main(void)
         cmocka_unit_test(what_is_older_than_the_window_is_not_judged_and_that_is_known),
         cmocka_unit_test(a_state_that_is_told_again_marks_nothing),
         cmocka_unit_test(what_a_recheck_found_is_told_once_and_keeps_its_identity),
+        cmocka_unit_test(what_a_recheck_found_stands_until_more_is_known),
         cmocka_unit_test(what_a_recheck_found_of_another_node_is_its_own_incident),
         cmocka_unit_test(a_stretch_is_widened_by_the_incidents_that_it_touches),
         cmocka_unit_test(times_out_of_range_are_counted_and_left_out),

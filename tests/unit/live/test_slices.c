@@ -81,6 +81,7 @@ static void assert_same(struct tc_live_config config, bool replay)
         assert_int_equal(sliced->told[i].cause_count, whole->told[i].cause_count);
         assert_int_equal(sliced->told[i].at_ns, whole->told[i].at_ns);
         assert_int_equal(sliced->told[i].mark.content, whole->told[i].mark.content);
+        assert_int_equal(sliced->told[i].mark.told, whole->told[i].mark.told);
     }
     struct tc_live_counts a = counts_of(whole);
     struct tc_live_counts b = counts_of(sliced);

@@ -31,7 +31,31 @@ struct world {
     int64_t arrival_ns;
     char told[TOLD_MAX][160]; /* "open 13 key" */
     size_t count;
+    struct tc_cited *cited;       /* NULL: nobody looks at what is cited */
+    struct tc_incident_mark mark; /* of what was told last; strings in mark_text */
+    char mark_text[3][160];
 };
+
+static void assert_cited(const struct world *w, const struct tc_finding *f)
+{
+    struct tc_sources sources = tc_cited_sources(w->cited);
+    for (size_t i = 0; i < f->evidence_count; i++) {
+        struct tc_source_view view;
+        assert_true(sources.view(sources.context, f->evidence[i].raw.source, &view));
+        assert_true(view.digest.len > 0);
+    }
+}
+
+static void keep_mark(struct world *w, const struct tc_incident_mark *mark)
+{
+    const struct tc_slice from[] = {mark->pattern_id, mark->key, mark->incident_id};
+    struct tc_slice *to[] = {&w->mark.pattern_id, &w->mark.key, &w->mark.incident_id};
+    w->mark = *mark;
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(w->mark_text[i], sizeof w->mark_text[i], "%.*s", TC_FMT(from[i]));
+        *to[i] = tc_slice_cstr(w->mark_text[i]);
+    }
+}
 
 static tc_status note_told(void *context, const struct tc_verdict *v,
                            const struct tc_incident_mark *mark)
@@ -41,7 +65,23 @@ static tc_status note_told(void *context, const struct tc_verdict *v,
     (void)snprintf(w->told[w->count++], sizeof w->told[0], "%s %.*s %.*s",
                    tc_verdict_status_name(v->status), TC_FMT(mark->pattern_id),
                    TC_FMT(v->finding->discriminator));
+    keep_mark(w, mark);
+    if (w->cited != NULL) {
+        assert_cited(w, v->finding);
+    }
     return TC_OK;
+}
+
+/* Live detection and rechecks, of a process that begins. */
+static void begin_process(struct world *w)
+{
+    struct tc_error err = {0};
+    assert_int_equal(tc_config_read(TC_EMPTY, "none", NULL, NULL, NULL, &w->config), TC_OK);
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    struct tc_live_out out = {note_told, w};
+    assert_int_equal(tc_live_create(&config, &out, &w->live, &err), TC_OK);
+    w->recheck = tc_recheck_create(&w->config, w->live, w->cited, test_dir);
+    assert_non_null(w->recheck);
 }
 
 static struct world *begin(void)
@@ -51,14 +91,9 @@ static struct world *begin(void)
     assert_non_null(w);
     struct tc_store_config store = small_config();
     w->store = open_store(&store);
-    assert_int_equal(tc_config_read(TC_EMPTY, "none", NULL, NULL, NULL, &w->config), TC_OK);
-    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
-    struct tc_live_out out = {note_told, w};
-    assert_int_equal(tc_live_create(&config, &out, &w->live, &err), TC_OK);
-    w->recheck = tc_recheck_create(&w->config, w->live, test_dir);
+    begin_process(w);
     w->reader = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, (size_t)1 << 20);
     assert_int_equal(tc_batch_arenas_init(&w->arenas, &err), TC_OK);
-    assert_non_null(w->recheck);
     assert_non_null(w->reader);
     w->now_ns = T0;
     return w;
@@ -68,6 +103,7 @@ static void end(struct world *w)
 {
     tc_recheck_destroy(w->recheck);
     tc_live_destroy(w->live);
+    tc_cited_destroy(w->cited);
     tc_otlp_reader_destroy(w->reader);
     tc_batch_arenas_fini(&w->arenas);
     tc_store_close(w->store);
@@ -166,6 +202,13 @@ static void without_a_window_nothing_is_checked_again(void **state)
     end(w);
 }
 
+#define NEEDS_RESET                                                                          \
+    "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from " \
+    "0x0 (None) to 0x1 (GPU Reset Required)"
+#define NEEDS_NOTHING                                                                        \
+    "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from " \
+    "0x1 (GPU Reset Required) to 0x0 (None)"
+
 /* Live detection never heard of the fault, so only another look can say that it is over. */
 static void what_only_a_recheck_knows_of_is_looked_at_until_it_is_over(void **state)
 {
@@ -173,15 +216,52 @@ static void what_only_a_recheck_knows_of_is_looked_at_until_it_is_over(void **st
     struct world *w = begin();
     line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
     run_for(w, 1);
-    line(w, "gpu-07", w->now_ns - 600 * TC_SECOND,
-         "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from "
-         "0x0 (None) to 0x1 (GPU Reset Required)");
+    line(w, "gpu-07", w->now_ns - 600 * TC_SECOND, NEEDS_RESET);
     run_for(w, 5);
     assert_int_equal(w->count, 1);
     assert_string_equal(w->told[0], "open 13 needs_reset");
-    line(w, "gpu-07", w->now_ns,
-         "NVRM: Xid (PCI:0000:b3:00): 154, pid=1, name=python, GPU recovery action changed from "
-         "0x1 (GPU Reset Required) to 0x0 (None)");
+    line(w, "gpu-07", w->now_ns, NEEDS_NOTHING);
+    run_for(w, 200);
+    assert_true(w->count >= 2);
+    assert_string_equal(w->told[w->count - 1], "resolved 13 needs_reset");
+    end(w);
+}
+
+/* The bytes that findings cite are read and digested by the thread: here nobody else could. */
+static void what_is_cited_was_digested_by_the_thread(void **state)
+{
+    (void)state;
+    struct world *w = begin();
+    tc_recheck_destroy(w->recheck);
+    tc_live_destroy(w->live);
+    w->cited = tc_cited_create(w->store, "/nonexistent");
+    assert_non_null(w->cited);
+    begin_process(w);
+    line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
+    run_for(w, 1);
+    line(w, "gpu-07", w->now_ns - 7200 * TC_SECOND, BUS);
+    run_for(w, 5);
+    assert_int_equal(w->count, 1);
+    end(w);
+}
+
+/* So it is when the process was started anew, and nothing that is fed tells of the incident. */
+static void what_only_a_recheck_knew_of_is_looked_at_after_a_restart(void **state)
+{
+    (void)state;
+    struct world *w = begin();
+    line(w, "gpu-08", w->now_ns, "NVRM: Xid (PCI:0000:b3:00): 13, pid=1, Graphics Exception");
+    run_for(w, 1);
+    line(w, "gpu-07", w->now_ns - 600 * TC_SECOND, NEEDS_RESET);
+    run_for(w, 5);
+    assert_int_equal(w->count, 1);
+    tc_recheck_destroy(w->recheck);
+    tc_live_destroy(w->live);
+    begin_process(w);
+    assert_int_equal(tc_live_restore(w->live, &w->mark), TC_OK);
+    tc_recheck_restore(w->recheck, &w->mark);
+    tc_recheck_restore(w->recheck, &w->mark);
+    line(w, "gpu-07", w->now_ns, NEEDS_NOTHING);
     run_for(w, 200);
     assert_true(w->count >= 2);
     assert_string_equal(w->told[w->count - 1], "resolved 13 needs_reset");
@@ -196,6 +276,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_window_nothing_is_checked_again, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(what_only_a_recheck_knows_of_is_looked_at_until_it_is_over,
+                                        make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(what_is_cited_was_digested_by_the_thread, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(what_only_a_recheck_knew_of_is_looked_at_after_a_restart,
                                         make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "unit/evidence/evidence_testing.h"
 
 #define RECORDS 4
-#define EVENTS_MAX 512
+#define EVENTS_MAX 4096
 
 /* A request with Xids of a node, a second apart. */
 static struct tc_slice xids(const char *node, int64_t from_ns, size_t count)
@@ -198,6 +198,49 @@ static void what_cannot_be_read_is_counted_and_the_rest_comes(void **state)
     assert_int_equal(seen.counts.unread, 1);
 }
 
+/* A file of events, `step_ns` apart. */
+static void put_file(struct tc_store *s, size_t count, int64_t step_ns)
+{
+    static char text[EVENTS_MAX * 160];
+    struct tc_error err;
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    for (size_t i = 0; i < count; i++) {
+        tc_buf_lit(&b, "{\"kind\":\"xid\",\"time\":\"");
+        tc_buf_time(&b, T0 + (int64_t)i * step_ns);
+        tc_buf_lit(&b, "\",\"k8s.node.name\":\"gpu-1\",\"xid\":79,\"pci.bdf\":\"0000:b3:00.0\","
+                       "\"message\":\"GPU has fallen off the bus\"}\n");
+    }
+    assert_false(b.overflowed);
+    struct tc_batch batch = {.number = tc_store_next_number(s),
+                             .arrival_ns = T0 + 3600 * TC_SECOND,
+                             .kind = TC_BATCH_FILE,
+                             .name = TC_LIT("events.ndjson"),
+                             .body = tc_buf_slice(&b)};
+    assert_int_equal(tc_store_append(s, &batch, &err), TC_OK);
+    assert_int_equal(tc_store_commit(s, &err), TC_OK);
+}
+
+/* A long file is held in parts; what comes out is what it is held whole. */
+static void a_long_file_is_read_in_parts(void **state)
+{
+    (void)state;
+    struct tc_store *s = open_small();
+    put_file(s, 3000, TC_SECOND / 1000);
+    put(s, T0, xids("gpu-0", T0 + TC_SECOND / 2000, RECORDS));
+    tc_store_close(s);
+    struct tc_ordered_want want = want_all();
+    struct told whole = read_all(&want);
+    want.memory_bytes = (size_t)256 << 10;
+    struct told parts = read_all(&want);
+    assert_int_equal(whole.count, 3000 + RECORDS);
+    assert_int_equal(parts.count, whole.count);
+    assert_ascending(&parts);
+    assert_memory_equal(parts.times, whole.times, sizeof whole.times);
+    assert_memory_equal(parts.nodes, whole.nodes, sizeof whole.nodes);
+    assert_true(whole.counts.held_max > 3 * want.memory_bytes);
+    assert_true(parts.counts.held_max <= want.memory_bytes);
+}
+
 static void it_can_be_canceled_and_an_absent_store_is_said(void **state)
 {
     (void)state;
@@ -222,6 +265,7 @@ static void it_can_be_canceled_and_an_absent_store_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_long_file_is_read_in_parts, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(batches_in_any_order_become_one_order, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(only_the_stretch_and_its_arrivals_are_read, make_dir,

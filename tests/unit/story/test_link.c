@@ -201,7 +201,7 @@ static const struct tc_verdict_cause *link_of(struct world *w, const char *cause
 
 static void link_all(struct world *w)
 {
-    assert_int_equal(tc_story_link(w->story, w->directory), TC_OK);
+    assert_int_equal(tc_story_link(w->story, w->directory, NULL), TC_OK);
 }
 
 static void assert_why(struct world *w, const char *cause, const char *effect, const char *why)

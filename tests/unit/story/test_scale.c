@@ -61,7 +61,7 @@ static uint64_t steps_of(int count, int nodes, size_t *out_links)
     for (int i = 0; i < count; i++) {
         add(story, (struct numbered){patterns[i % 5], i, i % nodes, i});
     }
-    assert_int_equal(tc_story_link(story, directory), TC_OK);
+    assert_int_equal(tc_story_link(story, directory, NULL), TC_OK);
     const struct tc_incident_table *kept = tc_story_verdicts(story);
     assert_int_equal(kept->count, (size_t)count);
     *out_links = 0;
