@@ -303,7 +303,7 @@ uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc_
 void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t end);
 
 /* Steps of the writer. */
-void tc__outbox_store(struct tc_outbox *o); /* what waits goes to the log */
+void tc__outbox_store(struct tc_outbox *o);   /* what waits goes to the log */
 void tc__outbox_compact(struct tc_outbox *o); /* when the log is long and mostly delivered */
 /* At first: how long that is; 0: the usual size. */
 void tc__outbox_compact_init(struct tc_outbox *o, uint64_t beyond_bytes);

@@ -171,7 +171,7 @@ static void an_event_without_a_time_is_not_moved_with_its_source(void **state)
     feed_at(t, &ev, T0);
     assert_int_equal(counts_of(t).ahead, 1);
     ev = evicted("gpu-07", "loader-2", TC_TIME_NONE);
-    assert_int_equal(tc_live_feed_undated(t->live, &ev, T0 + TC_SECOND), TC_OK);
+    assert_int_equal(tc_live_feed_undated(t->live, &ev, T0 + TC_SECOND, T0 + TC_SECOND), TC_OK);
     assert_int_equal(counts_of(t).ahead, 1);
     run_to(t, T0 + 3 * TC_SECOND);
     assert_int_equal(t->count, 2);
