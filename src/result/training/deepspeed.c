@@ -147,10 +147,9 @@ static void read_other(struct tc__train_log *l, struct tc_slice text)
     if (read_profile(l, text)) {
         return;
     }
-    if (tc_slice_starts(tc_slice_trim(text), S("world size:")) &&
-        tc__train_number_after(text, "world size:", &number)) {
-        tc__train_world(l, number);
-    } else if (tc__train_number_after(text, "dist_world_size=", &number)) {
+    bool of_profiler = tc_slice_starts(tc_slice_trim(text), S("world size:"));
+    if ((of_profiler && tc__train_number_after(text, "world size:", &number)) ||
+        tc__train_number_after(text, "dist_world_size=", &number)) {
         tc__train_world(l, number);
     } else if (tc__train_number_after(text, "nnodes=", &number) && number >= 1 && number < 1e7 &&
                tc_slice_contains(text, S("num_local_procs="))) {
