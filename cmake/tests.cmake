@@ -18,8 +18,9 @@ add_custom_target(tc_gates)
 
 # The threshold: shadow of up to 1 MiB is cleared by writing to it, not by mapping it anew, which
 # takes three system calls and the page faults of each large allocation.
+# The signal: undefined behaviour is a trap (TC_UBSAN_WORDS).
 string(JOIN ":" tc_asan_options detect_stack_use_after_return=1 strict_string_checks=1
-  clear_shadow_mmap_threshold=1048576)
+  clear_shadow_mmap_threshold=1048576 handle_sigill=1)
 
 # tc_add_test(NAME <name> COMMAND <program> [args...] [LABELS <label>...])
 # A test in the project's environment. It skips by exit status 77.

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/say.h"
 #include "support/faulty.h"
+#include "support/warehouse_room.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -193,6 +194,7 @@ static int setup(void **state)
     if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
         return -1;
     }
+    wh_load_for_children();
     (void)snprintf(result_path, sizeof result_path, "%s/result.json", folder);
     (void)snprintf(contract_path, sizeof contract_path, "%s/run.yaml", folder);
     (void)snprintf(telemetry_path, sizeof telemetry_path, "%s/metrics.prom", folder);

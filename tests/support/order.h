@@ -22,6 +22,7 @@
 #define TC_ORDER_INPUTS_MAX 64
 #define TC_ORDER_ENGINES 2
 #define TC_ORDER_LAG_NS (INT64_C(10) * TC_SECOND)
+#define TC_ORDER_HELD_MAX ((size_t)4096)
 #define TC_ORDER_OUT_BYTES ((size_t)4 << 20)
 
 enum tc_order_kind {
@@ -49,6 +50,8 @@ struct tc_order {
     struct tc_order_out *essence;                       /* who and what of it */
     const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */
     size_t merged_count;
+    uint64_t held[TC_ORDER_HELD_MAX]; /* orders that were run and said the same, hashed; 0: none */
+    size_t held_count;
     bool quiet; /* do not show a difference */
     bool ids;   /* the essence has incident ids, too */
 };
@@ -63,7 +66,8 @@ struct tc_slice tc_order_expect(struct tc_order *o);
 /* Who and what of that, a sorted line a verdict, with a NUL at the end. */
 const char *tc_order_essence(const struct tc_order *o);
 
-/* Whether a shuffle of that kind says the same. Says on stderr what differs, unless quiet. */
+/* Whether a shuffle of that kind says the same. Says on stderr what differs, unless quiet. Shuffles
+ * that give the engine the same events in the same order are run once. */
 bool tc_order_holds(struct tc_order *o, enum tc_order_kind kind, uint64_t seed);
 
 uint64_t tc_order_random(uint64_t *io_seed);

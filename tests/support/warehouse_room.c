@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/warehouse_room.h"
 
+#include <dlfcn.h>
 #include <ftw.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -113,4 +116,22 @@ int64_t wh_count(struct tc_warehouse *w, const char *sql)
         fail_msg("%s: %s", sql, err.message);
     }
     return value;
+}
+
+void wh_load_for_children(void)
+{
+    /* Where warehouse/duckdb/load.c finds it. */
+    static const char beside[] = "../lib/tracecore/libduckdb.so";
+    static void *library;
+    char path[PATH_MAX + sizeof beside];
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    assert_true(len > 0);
+    path[len] = '\0';
+    char *slash = strrchr(path, '/');
+    assert_non_null(slash);
+    memcpy(slash + 1, beside, sizeof beside);
+    const char *given = getenv(TC_WAREHOUSE_LIBRARY_VARIABLE);
+    const char *file = access(path, F_OK) == 0 ? path : "libduckdb.so";
+    library = dlopen(given != NULL && given[0] != '\0' ? given : file, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
 }

@@ -26,6 +26,10 @@ void wh_append_slices(struct tc_warehouse *w, size_t first, size_t count);
 /* The same in a transaction of their own. */
 void wh_add_slices(struct tc_warehouse *w, size_t first, size_t count);
 
+/* Loads DuckDB into this process, for those that it forks: to find its 60,000 names would take each
+ * of them longer than what it is to do. What they call is as it is without. */
+void wh_load_for_children(void);
+
 int64_t wh_count(struct tc_warehouse *w, const char *sql);
 
 #endif
