@@ -292,6 +292,9 @@ _tracecore() {
         --intent)
             return
             ;;
+        --gpu-hour-usd)
+            return
+            ;;
         --class)
             return
             ;;
@@ -306,7 +309,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--contract --result --telemetry --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+            _tracecore_words "--contract --result --telemetry --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --intent --gpu-hour-usd --force --dry-run --class --since --limit --data-dir --json --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "add list show diff read"
         fi

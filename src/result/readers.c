@@ -30,6 +30,28 @@ const struct tc_reader *tc_reader_by_name(struct tc_slice name)
     return NULL;
 }
 
+const struct tc_reader *tc_result_facts_reader(struct tc_slice head)
+{
+    static const struct {
+        const struct tc_reader *reader;
+        const char *words[2]; /* both are in it */
+    } known[] = {
+        {&tc_reader_probe, {"\"tracecore_probe\"", "{"}},
+        {&tc_reader_kubernetes, {"apiVersion", "kind"}},
+        {&tc_reader_slurm, {"JobId=", "JobName="}},
+        {&tc_reader_slurm, {"\"jobs\"", "lurm"}},
+        {&tc_reader_slurm, {"\nClusterName ", "Slurm"}},
+        {&tc_reader_slurm, {"SLURM_JOB_ID=", ""}},
+    };
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
+        if (tc_slice_contains(head, tc_slice_cstr(known[i].words[0])) &&
+            tc_slice_contains(head, tc_slice_cstr(known[i].words[1]))) {
+            return known[i].reader;
+        }
+    }
+    return NULL;
+}
+
 static int score_of(const struct tc_reader *reader, const struct tc_result_input *in)
 {
     if (in->form == TC_RESULT_TEXT) {
@@ -78,8 +100,10 @@ static tc_status say_unknown(const struct tc_result_parsed *p, struct tc_error *
     char data[TC_ERROR_MESSAGE_MAX];
     struct tc_buf names = tc_buf_make(data, sizeof data);
     for (size_t i = 0; i < READER_COUNT; i++) {
-        tc_buf_str(&names, i > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_buf_str(&names, tc_slice_cstr(READERS[i]->name));
+        if (!READERS[i]->only_facts) {
+            tc_buf_str(&names, names.len > 0 ? TC_LIT(", ") : TC_EMPTY);
+            tc_buf_str(&names, tc_slice_cstr(READERS[i]->name));
+        }
     }
     static const char *const FORMS[] = {"text", "JSON", "JSON lines"};
     return tc_fail(err, TC_E_UNSUPPORTED, 0, "%s that no reader knows; --format NAME: %.*s",

@@ -48,6 +48,7 @@ struct log {
     int64_t last_step;
     int64_t last_ns;
     int64_t steps; /* of the last line */
+    int64_t first_step;
     int64_t first_ns;
     int64_t end_ns;
     size_t restarts;
@@ -94,6 +95,11 @@ static const struct tc_definition STEP_OF = {
     "step_time", "step_time", "ms", "ms",
     "time between two lines of the log / steps between them; a mean over log_freq steps; after the "
     "first 10 steps"};
+
+static const struct tc_definition RELIABILITY_OF = {
+    "reliability", "reliability", "%", "%",
+    "(last step - first step) x median step time / (time of the last line - time of the first); "
+    "steps that are done again after a restart count once"};
 
 /* ---- one line ---- */
 
@@ -228,6 +234,7 @@ static void on_train(struct log *l, size_t number, const struct line_values *v)
     l->last_step = v->step;
     l->last_ns = v->at_ns;
     l->steps = v->step > l->steps ? v->step : l->steps;
+    l->first_step = l->lines == 0 || v->step < l->first_step ? v->step : l->first_step;
     l->lines++;
 }
 
@@ -364,6 +371,19 @@ static void tell_gaps(struct log *l)
     }
 }
 
+/* What is not steps (compilation, checkpoints, hangs, the work that a restart throws away) is not
+ * productive. */
+static void put_reliability(struct log *l, struct tc_result_row *row)
+{
+    double total_ms = (double)(l->end_ns - l->first_ns) / 1e6;
+    if (l->step_ms.count == 0 || l->first_ns == TC_TIME_NONE || total_ms <= 0) {
+        return;
+    }
+    double median = tc__stats_percentile(&l->step_ms, 0.5);
+    double share = 100 * (double)(l->steps - l->first_step) * median / total_ms;
+    tc_result_real(row, TC_TRAINING_RELIABILITY, share > 100 ? 100 : share, &RELIABILITY_OF);
+}
+
 static void put_rows(struct log *l)
 {
     struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_TRAINING, "line:%zu", l->first_line);
@@ -384,6 +404,7 @@ static void put_rows(struct log *l)
         tc_result_real(row, TC_TRAINING_STEP_P99, tc__stats_percentile(&l->step_ms, 0.99),
                        &STEP_OF);
     }
+    put_reliability(l, row);
     put_mean(l, row, TC_TRAINING_TOKENS_PER_S_GPU, TPS, &TPS_OF);
     put_mean(l, row, TC_TRAINING_TFLOPS, TFLOPS, &TFLOPS_OF);
     put_mean(l, row, TC_TRAINING_MFU, MFU, &MFU_OF);

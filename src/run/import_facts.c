@@ -165,6 +165,34 @@ static int badness(struct tc_slice status)
     return 0;
 }
 
+/* bf16, bfloat16 and BF16 are one. */
+static bool same_precision(struct tc_slice a, struct tc_slice b)
+{
+    static const char *const spellings[][2] = {{"bfloat16", "bf16"},
+                                               {"float16", "fp16"},
+                                               {"half", "fp16"},
+                                               {"float32", "fp32"},
+                                               {"float8", "fp8"}};
+    struct tc_slice both[] = {a, b};
+    for (size_t n = 0; n < TC_COUNT(both); n++) {
+        for (size_t s = 0; s < TC_COUNT(spellings); s++) {
+            if (tc_slice_eq_nocase(both[n], tc_slice_cstr(spellings[s][0]))) {
+                both[n] = tc_slice_cstr(spellings[s][1]);
+            }
+        }
+    }
+    return tc_slice_eq_nocase(both[0], both[1]);
+}
+
+/* Whether a number about the other says nothing about the contract's workload. A reference to a
+ * dataset, or the name of a protocol, is written in many ways. */
+static bool differs_in_workload(const struct tc__fact *kept, const struct tc__fact *other)
+{
+    return kept->table == TC_TABLE_WORKLOAD &&
+           ((kept->column == TC_WORKLOAD_PRECISION && !same_precision(kept->text, other->text)) ||
+            kept->column == TC_WORKLOAD_CONCURRENCY_MODEL);
+}
+
 /* Says it once for all files that say the same. */
 static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
                             const struct tc__fact *other, size_t others, struct tc_error *err)
@@ -181,6 +209,12 @@ static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
         i->sources[kept->source].file->role == TC_ROLE_CONTRACT) {
         i->of_other_model = true;
     }
+    if (i->sources[kept->source].file->role == TC_ROLE_CONTRACT &&
+        differs_in_workload(kept, other)) {
+        i->of_other_workload = column;
+    }
+    i->disagreements +=
+        kept->table == TC_TABLE_SOFTWARE || kept->table == TC_TABLE_HARDWARE ? 1 : 0;
     if (kept->is_text) {
         return tc__import_warnf(i, other->source, err, column,
                                 "says \"%.*s\"%s; recorded is \"%.*s\" of %.*s",

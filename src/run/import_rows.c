@@ -40,6 +40,7 @@ tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice
         if (rows->count == 0) {
             continue;
         }
+        tc_rows_seek(rows, rows->count - 1);
         /* Once in the batch's text; every row's cell points there. */
         if (tc_rows_text(rows, column, text) != TC_OK) {
             return tc__import_nomem(err);
@@ -256,6 +257,7 @@ static tc_status take_facts(struct tc__import *i, size_t source, const struct tc
                 .text = is_text ? tc_rows_get_text(facts, c, 0) : TC_EMPTY,
                 .source = source,
             };
+            i->results_name_model |= tables[t] == TC_TABLE_WORKLOAD && c == TC_WORKLOAD_MODEL;
             TC_TRY(tc__fact_add(i, &fact, err));
         }
         if (facts != NULL && tables[t] == TC_TABLE_RUN) {

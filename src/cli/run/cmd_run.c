@@ -110,11 +110,16 @@ static const struct tc_option OPTIONS[] = {
             "add: the scheduler's name for it."),
     TC_TEXT("job-uid", "UID", struct collected, args.job_uid, "add: the uid of its job."),
     TC_TEXT("intent", "TEXT", struct collected, args.intent, "add: why it was run, in a sentence."),
+    TC_TEXT("gpu-hour-usd", "N", struct collected, args.gpu_hour_usd,
+            "add: what one GPU costs for an hour, in US dollars; for cost per request and token. A "
+            "contract may say it as spec.cost.gpuHourUsd."),
     TC_FLAG(
         "force", struct collected, args.force,
         "add: record contradictions in the files as warnings. The run is not publishable then."),
     TC_FLAG("dry-run", struct collected, args.dry_run,
-            "add: read and check everything, write nothing.", .letter = 'n'),
+            "add: read and check everything, write nothing. With --json: the rows that would be "
+            "written.",
+            .letter = 'n'),
     TC_TEXT("class", "CLASS", struct collected, args.benchmark_class,
             "list: publication_grade, realism_grade or exploratory."),
     TC_TEXT("since", "TIME", struct collected, args.since,
