@@ -106,6 +106,7 @@ void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *ou
         .dataset = tc__contract_string(c, "spec.workload.datasetRef"),
         .protocol = tc__contract_string(c, "spec.workload.protocol"),
         .deployment = tc__contract_string(c, "spec.workload.deploymentModel"),
+        .image_digest = tc__contract_string(c, "spec.comparison.candidate.imageDigest"),
         .min_replicates = least != NULL && least->kind == TC_YAML_INT ? whole_number(least) : 0,
         .confidence_level =
             level != NULL && level->kind != TC_YAML_BOOL ? tc__contract_number(level) : 0,

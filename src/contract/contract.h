@@ -56,6 +56,7 @@ struct tc_contract_facts {
     struct tc_slice dataset;
     struct tc_slice protocol; /* where a contract has it */
     struct tc_slice deployment;
+    struct tc_slice image_digest; /* of the candidate */
     int64_t min_replicates;
     double confidence_level;
     double gpu_hour_usd; /* 0: it does not say; NaN: it is no number above 0 */

@@ -150,6 +150,7 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
     if (i->errors == 0) {
         TC_TRY(need_result(i, err));
         TC_TRY(tc__facts_settle(i, err));
+        TC_TRY(tc__facts_add_image(i, err));
         TC_TRY(tc__import_check_points(i, err));
         TC_TRY(tc__import_identity(i, err));
     }

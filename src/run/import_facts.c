@@ -118,6 +118,9 @@ tc_status tc__facts_of_contract(struct tc__import *i, size_t source, struct tc_e
         {TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, i->said.deployment},
         {TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, i->said.dataset},
         {TC_TABLE_CLUSTER, TC_CLUSTER_SCHEDULER_PATH, i->said.scheduler_path},
+        {TC_TABLE_CLUSTER, TC_CLUSTER_TENANT_MODE,
+         tc_slice_eq(i->said.benchmark_class, TC_LIT("publication_grade")) ? TC_LIT("dedicated")
+                                                                           : TC_LIT("shared")},
     };
     for (size_t n = 0; n < TC_COUNT(said); n++) {
         TC_TRY(add_text(i, source, said[n].table, said[n].column, said[n].text, err));
@@ -285,6 +288,17 @@ tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
         i->facts[kept++] = settled; /* kept <= first: behind it all is settled */
     }
     i->fact_count = kept;
+    return TC_OK;
+}
+
+tc_status tc__facts_add_image(struct tc__import *i, struct tc_error *err)
+{
+    for (size_t n = 0; n < i->source_count; n++) {
+        if (i->sources[n].file->role == TC_ROLE_CONTRACT && !i->sources[n].left_out &&
+            tc__fact_of(i, TC_TABLE_SOFTWARE, TC_SOFTWARE_IMAGE) == NULL) {
+            return add_text(i, n, TC_TABLE_SOFTWARE, TC_SOFTWARE_IMAGE, i->said.image_digest, err);
+        }
+    }
     return TC_OK;
 }
 

@@ -212,6 +212,8 @@ TC_CHECKED tc_status tc__facts_of_contract(struct tc__import *i, size_t source,
                                            struct tc_error *err);
 /* The first of each column stays; another value is a warning. */
 TC_CHECKED tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err);
+/* When no file says which image ran: the one that the contract pins. After they are settled. */
+TC_CHECKED tc_status tc__facts_add_image(struct tc__import *i, struct tc_error *err);
 const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table table, size_t column);
 
 /* ---- import_identity.c: digests and names ---- */
