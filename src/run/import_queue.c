@@ -167,8 +167,8 @@ struct rise {
 
 /*
  * The rise of one series from the last sample at or before the start (else the first one) to the
- * first at or after the end (else the last one). False when these are not about as far apart as
- * start and end are: then it would be of something else.
+ * first at or after the end (else the last one). False when these cover less than half of the
+ * point, or are more than twice as far apart as it is long: then it would be of something else.
  */
 static bool rise_of(const struct tc__queue_sample *s, size_t count, int64_t from_ns, int64_t to_ns,
                     double *out)
@@ -181,9 +181,11 @@ static bool rise_of(const struct tc__queue_sample *s, size_t count, int64_t from
     for (size_t n = count; n > 0 && s[n - 1].time_ns >= to_ns; n--) {
         last = n - 1;
     }
-    double covered = (double)(s[last].time_ns - s[first].time_ns);
+    int64_t start = s[first].time_ns > from_ns ? s[first].time_ns : from_ns;
+    int64_t end = s[last].time_ns < to_ns ? s[last].time_ns : to_ns;
     double length = (double)(to_ns - from_ns);
-    if (first >= last || covered < 0.5 * length || covered > 2 * length) {
+    if (first >= last || (double)(end - start) < 0.5 * length ||
+        (double)(s[last].time_ns - s[first].time_ns) > 2 * length) {
         return false;
     }
     *out = 0;
