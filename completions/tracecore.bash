@@ -292,6 +292,9 @@ _tracecore() {
         --intent)
             return
             ;;
+        --gpu-hour-usd)
+            return
+            ;;
         --class)
             return
             ;;

@@ -2,6 +2,8 @@
 /* Looking things up in a contract, and what it says about its run. */
 #include "contract/contract_priv.h"
 
+#include <math.h>
+
 #define S(literal) TC_LIT(literal)
 
 const struct tc_yaml_entry *tc__contract_pair(const struct tc_yaml_node *n, struct tc_slice key)
@@ -53,6 +55,37 @@ static int64_t whole_number(const struct tc_yaml_node *n)
     return number.is_negative ? -most : most;
 }
 
+static double price(const struct tc_yaml_node *n)
+{
+    double usd = n == NULL || n->kind == TC_YAML_BOOL ? 0 : tc__contract_number(n);
+    return n == NULL ? 0 : usd > 0 && isfinite(usd) ? usd : (double)NAN;
+}
+
+static bool is_true(const struct tc_yaml_node *n)
+{
+    return n != NULL && n->kind == TC_YAML_BOOL && tc__contract_number(n) != 0;
+}
+
+struct tc_slice tc_contract_metric(const struct tc_contract *c, bool of_training, size_t n)
+{
+    struct tc__value root = tc__contract_root(c);
+    struct tc__value metrics = tc__contract_find(root, of_training ? S("spec.metrics.training")
+                                                                   : S("spec.metrics.inference"));
+    if (metrics.node == NULL || !is_true(tc__contract_find(metrics, S("enabled")).node)) {
+        return TC_EMPTY;
+    }
+    const struct tc_yaml_node *list = tc__contract_find(metrics, S("primary")).node;
+    if (list == NULL || list->kind != TC_YAML_LIST) {
+        return TC_EMPTY;
+    }
+    for (const struct tc_yaml_entry *e = list->first; e != NULL; e = e->next) {
+        if (e->value->kind == TC_YAML_STRING && n-- == 0) {
+            return tc_yaml_text(e->value);
+        }
+    }
+    return TC_EMPTY;
+}
+
 void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *out)
 {
     struct tc__value root = tc__contract_root(c);
@@ -73,8 +106,12 @@ void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *ou
         .dataset = tc__contract_string(c, "spec.workload.datasetRef"),
         .protocol = tc__contract_string(c, "spec.workload.protocol"),
         .deployment = tc__contract_string(c, "spec.workload.deploymentModel"),
+        .image_digest = tc__contract_string(c, "spec.comparison.candidate.imageDigest"),
         .min_replicates = least != NULL && least->kind == TC_YAML_INT ? whole_number(least) : 0,
         .confidence_level =
             level != NULL && level->kind != TC_YAML_BOOL ? tc__contract_number(level) : 0,
+        .gpu_hour_usd = price(tc__contract_find(root, S("spec.cost.gpuHourUsd")).node),
+        .must_be_signed =
+            is_true(tc__contract_find(root, S("spec.provenance.signing.required")).node),
     };
 }

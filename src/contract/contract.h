@@ -56,8 +56,11 @@ struct tc_contract_facts {
     struct tc_slice dataset;
     struct tc_slice protocol; /* where a contract has it */
     struct tc_slice deployment;
+    struct tc_slice image_digest; /* of the candidate */
     int64_t min_replicates;
     double confidence_level;
+    double gpu_hour_usd; /* 0: it does not say; NaN: it is no number above 0 */
+    bool must_be_signed;
 };
 void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *out);
 
@@ -67,6 +70,9 @@ TC_CHECKED tc_status tc_contract_canonical(const struct tc_contract *c, bool wor
                                            struct tc_slice *out, struct tc_error *err);
 /* Canonical JSON of one member of spec.workload (the token mixes); empty when there is none. */
 struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const char *member);
+/* The metrics that the run is judged by (spec.metrics.*.primary), of training or of inference: the
+ * n-th; empty behind the last one, or where they do not count. */
+struct tc_slice tc_contract_metric(const struct tc_contract *c, bool of_training, size_t n);
 
 /* What the original's checker says of a valid contract, as one JSON object with sorted keys. */
 void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out);

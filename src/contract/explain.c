@@ -33,6 +33,7 @@ static const char *const KIND_TEXTS[TC__RULE_KINDS] = {
     [TC__IS_DIGEST] = "optional; sha256: and 64 hex digits",
     [TC__IS_PINNED] = "non-empty string; behind an @ a sha256 digest",
     [TC__DIFFERS] = "not the same as ",
+    [TC__IS_PRICE] = "optional; a number > 0",
 };
 
 static void rule_text(struct tc_buf *b, const struct tc__rule *r)

@@ -35,6 +35,7 @@ enum tc__rule_kind {
     TC__IS_DIGEST,        /* sha256: and 64 hex digits, if it is there */
     TC__IS_PINNED,        /* a reference; with a digest when it names one */
     TC__DIFFERS,          /* from the value at words[0] */
+    TC__IS_PRICE,         /* a number above 0, if it is there */
     TC__RULE_KINDS
 };
 

@@ -358,9 +358,19 @@ static void check_integer(struct tc__check *k, const struct tc__rule *r, struct 
     }
 }
 
+static void check_price(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    double price =
+        v.node == NULL || is_kind(v.node, TC_YAML_BOOL) ? 0 : tc__contract_number(v.node);
+    if (v.node != NULL && !(price > 0 && isfinite(price))) {
+        tc__check_tell_that(k, r->path, v, true, "expected a number above 0{}", tc__as_found(v));
+    }
+}
+
 const tc__check_fn tc__strict_checks[TC__RULE_KINDS] = {
     [TC__IS_STRING] = check_blanks, [TC__AT_LEAST] = check_integer,
     [TC__IS_LIST] = check_names,    [TC__SAME_AS_WORKLOAD] = check_same,
     [TC__MIX] = check_mix,          [TC__IS_DIGEST] = check_digest,
     [TC__IS_PINNED] = check_pinned, [TC__DIFFERS] = check_differs,
+    [TC__IS_PRICE] = check_price,
 };

@@ -274,9 +274,3 @@ void tc_probe_json(const struct tc_probe *p, const struct tc_probe_source *sourc
     }
     tc_buf_lit(out, "]\n}\n");
 }
-
-bool tc_probe_is_json(struct tc_slice bytes)
-{
-    struct tc_slice head = tc_slice_head(bytes, 256);
-    return tc_slice_starts(tc_slice_trim(head), S("{")) && tc_slice_contains(head, S(VERSION_KEY));
-}

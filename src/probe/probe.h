@@ -89,7 +89,4 @@ struct tc_probe_source {
 void tc_probe_json(const struct tc_probe *p, const struct tc_probe_source *sources, size_t count,
                    int64_t captured_ns, struct tc_buf *out);
 
-/* Whether bytes are a probe.json: for an import that is given one as an artifact. */
-bool tc_probe_is_json(struct tc_slice bytes);
-
 #endif

@@ -30,6 +30,28 @@ const struct tc_reader *tc_reader_by_name(struct tc_slice name)
     return NULL;
 }
 
+const struct tc_reader *tc_result_facts_reader(struct tc_slice head)
+{
+    static const struct {
+        const struct tc_reader *reader;
+        const char *words[2]; /* both are in it */
+    } known[] = {
+        {&tc_reader_probe, {"\"tracecore_probe\"", "{"}},
+        {&tc_reader_kubernetes, {"apiVersion", "kind"}},
+        {&tc_reader_slurm, {"JobId=", "JobName="}},
+        {&tc_reader_slurm, {"\"jobs\"", "lurm"}},
+        {&tc_reader_slurm, {"\nClusterName ", "Slurm"}},
+        {&tc_reader_slurm, {"SLURM_JOB_ID=", ""}},
+    };
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
+        if (tc_slice_contains(head, tc_slice_cstr(known[i].words[0])) &&
+            tc_slice_contains(head, tc_slice_cstr(known[i].words[1]))) {
+            return known[i].reader;
+        }
+    }
+    return NULL;
+}
+
 static int score_of(const struct tc_reader *reader, const struct tc_result_input *in)
 {
     if (in->form == TC_RESULT_TEXT) {

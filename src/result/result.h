@@ -225,6 +225,11 @@ struct tc_json tc_result_first(const struct tc_result_input *in);
 const struct tc_reader *const *tc_readers(size_t *out_count);
 const struct tc_reader *tc_reader_by_name(struct tc_slice name);
 
+/* The reader that makes facts of a file that is no result, by the bytes at its start: a probe.json,
+ * objects of Kubernetes, words of Slurm. NULL: none. */
+#define TC_RESULT_HEAD 4096
+const struct tc_reader *tc_result_facts_reader(struct tc_slice head);
+
 /*
  * Reads a file: finds its form and its reader (`reader` may be NULL), checks every row against
  * what cannot be (percentiles out of order, negative durations, requests that are not successes

@@ -54,14 +54,14 @@ tc_status tc__dim_append(struct tc__import *i, enum tc_table table, struct tc_ro
     struct tc_bind key = tc__bind_text(tc_slice_cstr(out_key));
     (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE %s = ?", info->name,
                    info->columns[0].name);
-    TC_TRY(tc_warehouse_int(i->w, sql, &key, 1, 0, &there, err));
+    TC_TRY(tc__import_count(i, sql, &key, &there, err));
     if (there > 0) {
         return TC_OK;
     }
     if (tc_rows_text(rows, 0, key.as.text) != TC_OK) {
         return tc__import_nomem(err);
     }
-    TC_TRY(tc_warehouse_append(i->w, table, rows, err));
+    TC_TRY(tc__import_append(i, table, rows, err));
     (*io_rows)++;
     return TC_OK;
 }
@@ -137,7 +137,7 @@ static tc_status flush(struct tc__import *i, struct tc_rows *rows, uint64_t *io_
     if (rows->count == 0) {
         return TC_OK;
     }
-    TC_TRY(tc_warehouse_append(i->w, TC_TABLE_DEFINITION, rows, err));
+    TC_TRY(tc__import_append(i, TC_TABLE_DEFINITION, rows, err));
     *io_rows += rows->count;
     tc_rows_reset(rows);
     return TC_OK;
@@ -175,7 +175,7 @@ static tc_status ask_there(struct tc__import *i, struct tc_error *err)
                           "definition_id IS NOT NULL"),
             .binds = &tool,
             .bind_count = 1};
-        if (is_first_of_tool(i, n)) {
+        if (i->w != NULL && is_first_of_tool(i, n)) {
             TC_TRY(tc_warehouse_query(i->w, &query, mark_there, i, NULL, err));
         }
     }

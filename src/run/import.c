@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "run/import_priv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,13 +154,14 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
     if (i->errors == 0) {
         TC_TRY(need_result(i, err));
         TC_TRY(tc__facts_settle(i, err));
+        TC_TRY(tc__facts_add_image(i, err));
         TC_TRY(tc__import_check_points(i, err));
         TC_TRY(tc__import_join_requests(i, err));
         TC_TRY(tc__import_identity(i, err));
     }
     TC_TRY(
         tc__import_telemetry(i, err)); /* tells what is wrong there even when it is for nothing */
-    return i->errors > 0 ? refuse(i, err) : TC_OK;
+    return i->errors > 0 ? refuse(i, err) : tc__import_compute(i, err);
 }
 
 static void tell_files(const struct tc__import *i)
@@ -183,8 +185,21 @@ static void summarise(const struct tc__import *i, struct tc_import_outcome *out)
     (void)snprintf(out->name, sizeof out->name, "%.*s", TC_FMT(i->name));
     (void)snprintf(out->benchmark_class, sizeof out->benchmark_class, "%.*s",
                    TC_FMT(i->contract != NULL ? i->said.benchmark_class : TC_LIT("exploratory")));
-    out->publishable = tc__import_publishable(i);
     out->notes = i->warning_count + i->warnings_left_out;
+}
+
+/* Of the run as it is in the warehouse. */
+static tc_status ask_publishable(struct tc__import *i, struct tc_import_outcome *out,
+                                 struct tc_error *err)
+{
+    struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
+    int64_t publishable = 0;
+    TC_TRY(tc__import_count(i,
+                            "SELECT count(*) FROM benchmark_run_fact WHERE run_id = ? AND "
+                            "publishable",
+                            &id, &publishable, err));
+    out->publishable = publishable > 0;
+    return TC_OK;
 }
 
 static tc_status import(struct tc__import *i, struct tc_import_outcome *out, struct tc_error *err)
@@ -206,10 +221,17 @@ static tc_status import(struct tc__import *i, struct tc_import_outcome *out, str
     }
     summarise(i, out);
     tell_files(i);
-    if (i->want->dry_run || (out->was_there && i->want->is_stored)) {
-        return TC_OK;
+    if (!out->was_there) {
+        tc__import_tell_unknown(i);
     }
-    return out->was_there ? tc__import_put_back(i, out, err) : tc__import_store(i, out, err);
+    if (i->want->dry_run && !out->was_there) {
+        return tc__import_preview(i, out, err);
+    }
+    if (i->want->dry_run || (out->was_there && i->want->is_stored)) {
+        return ask_publishable(i, out, err);
+    }
+    TC_TRY(out->was_there ? tc__import_put_back(i, out, err) : tc__import_store(i, out, err));
+    return ask_publishable(i, out, err);
 }
 
 static void fini(struct tc__import *i)
@@ -219,6 +241,7 @@ static void fini(struct tc__import *i)
     }
     tc_contract_destroy(i->contract);
     free(i->contract_text);
+    free(i->queue);
     free(i->manifest);
     free(i->definitions);
     free(i->warnings);
@@ -234,8 +257,13 @@ tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *want,
                         const struct tc_import_sink *sink, struct tc_import_outcome *out,
                         struct tc_error *err)
 {
-    struct tc__import i = {
-        .w = w, .want = want, .sink = sink, .started_us = INT64_MAX, .ended_us = INT64_MIN};
+    struct tc__import i = {.w = w,
+                           .want = want,
+                           .sink = sink,
+                           .gpu_hour_usd =
+                               want->gpu_hour_usd > 0 ? want->gpu_hour_usd : (double)NAN,
+                           .started_us = INT64_MAX,
+                           .ended_us = INT64_MIN};
     *out = (struct tc_import_outcome){0};
     TC_TRY(check_wanted(want, err));
     tc_status status = import(&i, out, err);

@@ -35,6 +35,7 @@ struct tc_import {
     const char *scheduler_run_id;
     const char *job_uid;
     const char *intent;
+    double gpu_hour_usd; /* 0: not given */
     int64_t now_us;
     bool again;   /* the same bytes are another measurement: a new run, and a replicate */
     bool force;   /* contradictions become recorded warnings */
@@ -78,6 +79,12 @@ struct tc_import_sink {
 #define TC_IMPORT_KEPT "kept"
     void (*file)(void *context, const struct tc_import_file *file, const char *reader,
                  uint64_t rows, struct tc_slice digest);
+    /* Of a run that is new: its conditions, as benchmark_run_fact has them (run/conditions.h). */
+    void (*conditions)(void *context, struct tc_slice json);
+    /* And what is not known about it, and what to give for it. */
+    void (*unknown)(void *context, const char *what, const char *how);
+    /* Of a dry run: the rows that would be written. */
+    tc_status (*rows)(void *context, enum tc_table table, const struct tc_rows *rows);
 };
 
 /*

@@ -118,6 +118,9 @@ tc_status tc__facts_of_contract(struct tc__import *i, size_t source, struct tc_e
         {TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, i->said.deployment},
         {TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, i->said.dataset},
         {TC_TABLE_CLUSTER, TC_CLUSTER_SCHEDULER_PATH, i->said.scheduler_path},
+        {TC_TABLE_CLUSTER, TC_CLUSTER_TENANT_MODE,
+         tc_slice_eq(i->said.benchmark_class, TC_LIT("publication_grade")) ? TC_LIT("dedicated")
+                                                                           : TC_LIT("shared")},
     };
     for (size_t n = 0; n < TC_COUNT(said); n++) {
         TC_TRY(add_text(i, source, said[n].table, said[n].column, said[n].text, err));
@@ -165,6 +168,34 @@ static int badness(struct tc_slice status)
     return 0;
 }
 
+/* bf16, bfloat16 and BF16 are one. */
+static bool same_precision(struct tc_slice a, struct tc_slice b)
+{
+    static const char *const spellings[][2] = {{"bfloat16", "bf16"},
+                                               {"float16", "fp16"},
+                                               {"half", "fp16"},
+                                               {"float32", "fp32"},
+                                               {"float8", "fp8"}};
+    struct tc_slice both[] = {a, b};
+    for (size_t n = 0; n < TC_COUNT(both); n++) {
+        for (size_t s = 0; s < TC_COUNT(spellings); s++) {
+            if (tc_slice_eq_nocase(both[n], tc_slice_cstr(spellings[s][0]))) {
+                both[n] = tc_slice_cstr(spellings[s][1]);
+            }
+        }
+    }
+    return tc_slice_eq_nocase(both[0], both[1]);
+}
+
+/* Whether a number about the other says nothing about the contract's workload. A reference to a
+ * dataset, or the name of a protocol, is written in many ways. */
+static bool differs_in_workload(const struct tc__fact *kept, const struct tc__fact *other)
+{
+    return kept->table == TC_TABLE_WORKLOAD &&
+           ((kept->column == TC_WORKLOAD_PRECISION && !same_precision(kept->text, other->text)) ||
+            kept->column == TC_WORKLOAD_CONCURRENCY_MODEL);
+}
+
 /* Says it once for all files that say the same. */
 static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
                             const struct tc__fact *other, size_t others, struct tc_error *err)
@@ -181,6 +212,12 @@ static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
         i->sources[kept->source].file->role == TC_ROLE_CONTRACT) {
         i->of_other_model = true;
     }
+    if (i->sources[kept->source].file->role == TC_ROLE_CONTRACT &&
+        differs_in_workload(kept, other)) {
+        i->of_other_workload = column;
+    }
+    i->disagreements +=
+        kept->table == TC_TABLE_SOFTWARE || kept->table == TC_TABLE_HARDWARE ? 1 : 0;
     if (kept->is_text) {
         return tc__import_warnf(i, other->source, err, column,
                                 "says \"%.*s\"%s; recorded is \"%.*s\" of %.*s",
@@ -307,6 +344,17 @@ tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
         i->facts[kept++] = settled; /* kept <= first: behind it all is settled */
     }
     i->fact_count = kept;
+    return TC_OK;
+}
+
+tc_status tc__facts_add_image(struct tc__import *i, struct tc_error *err)
+{
+    for (size_t n = 0; n < i->source_count; n++) {
+        if (i->sources[n].file->role == TC_ROLE_CONTRACT && !i->sources[n].left_out &&
+            tc__fact_of(i, TC_TABLE_SOFTWARE, TC_SOFTWARE_IMAGE) == NULL) {
+            return add_text(i, n, TC_TABLE_SOFTWARE, TC_SOFTWARE_IMAGE, i->said.image_digest, err);
+        }
+    }
     return TC_OK;
 }
 

@@ -43,6 +43,9 @@ struct tc__source {
     uint64_t requests;               /* single ones that it tells of */
     uint64_t requests_row;           /* the row of serving_outcome_fact they belong to, if one */
     struct tc_result_bounds *bounds; /* of a file with one serving row, by its requests; or NULL */
+    const struct tc_reader *facts; /* of a file that is no result: makes facts of it; NULL: none */
+    bool has_facts;                /* and did */
+    bool has_no_rows;              /* telemetry: facts are all there is in it */
     bool left_out; /* bad, known to no reader, or the same bytes as another one of its role */
 };
 
@@ -84,6 +87,20 @@ struct tc__batches {
     uint64_t rows;
 };
 
+/* What was made of one row, for its definitions. */
+#define TC__MADE_TOOL "tracecore"
+#define TC__MADE_MAX 8
+struct tc__made {
+    struct tc_slice columns[TC__MADE_MAX];
+    struct tc_slice ids[TC__MADE_MAX];
+    size_t count;
+};
+
+struct tc__scaling;      /* scaling_priv.h */
+struct tc__queue_sample; /* import_queue.c */
+struct tc_sample;
+struct tc_json_parser;
+
 struct tc__import {
     struct tc_warehouse *w; /* NULL: a dry run without a database */
     const struct tc_import *want;
@@ -105,16 +122,25 @@ struct tc__import {
     struct tc_contract *contract;
     struct tc_contract_facts said; /* by the contract */
     char *contract_text;
-    uint64_t rows;           /* that readers found */
-    uint64_t errors;         /* told */
-    uint64_t contradictions; /* of them */
-    bool unreadable;         /* one of them is a file that cannot be read at all */
-    bool forced;             /* a contradiction was recorded instead of refused */
-    bool of_other_model;     /* a result is of another model than the contract's */
-    bool of_other_type;      /* training under a contract of inference, or the reverse */
-    bool has_twin;           /* a result is one of another run of the same group */
+    double gpu_hour_usd;         /* NaN: not known */
+    struct tc__scaling *scaling; /* while columns are made */
+    struct tc__queue_sample *queue;
+    size_t queue_count;
+    size_t queue_cap;
+    uint64_t rows;                 /* that readers found */
+    uint64_t errors;               /* told */
+    uint64_t contradictions;       /* of them */
+    bool unreadable;               /* one of them is a file that cannot be read at all */
+    bool forced;                   /* a contradiction was recorded instead of refused */
+    bool of_other_model;           /* a result is of another model than the contract's */
+    bool of_other_type;            /* training under a contract of inference, or the reverse */
+    const char *of_other_workload; /* another column of the contract's workload that differs */
+    bool results_name_model;
+    uint64_t disagreements; /* of files about software and hardware */
+    bool has_twin;          /* a result is one of another run of the same group */
     bool contract_is_bad;
     bool is_twin; /* a result of another replicate */
+    bool publishable;
     uint64_t bytes_done;
     uint64_t bytes_total;
 
@@ -200,6 +226,8 @@ TC_CHECKED tc_status tc__facts_of_contract(struct tc__import *i, size_t source,
                                            struct tc_error *err);
 /* The first of each column stays; another value is a warning. */
 TC_CHECKED tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err);
+/* When no file says which image ran: the one that the contract pins. After they are settled. */
+TC_CHECKED tc_status tc__facts_add_image(struct tc__import *i, struct tc_error *err);
 const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table table, size_t column);
 
 /* ---- import_identity.c: digests and names ---- */
@@ -236,6 +264,35 @@ TC_CHECKED tc_status tc__import_telemetry_write(struct tc__import *i, uint64_t *
 TC_CHECKED tc_status tc__import_join_requests(struct tc__import *i, struct tc_error *err);
 TC_CHECKED tc_status tc__import_write_requests(struct tc__import *i, uint64_t *io_rows,
                                                struct tc_error *err);
+/* ---- import_compute.c: columns that no tool writes ---- */
+
+TC_CHECKED tc_status tc__import_compute(struct tc__import *i, struct tc_error *err);
+/* Sets a REAL cell, and keeps its definition for the row; nothing when it is no finite number. */
+TC_CHECKED tc_status tc__made_add(struct tc__import *i, struct tc__made *made, struct tc_rows *rows,
+                                  size_t row, size_t column, double value,
+                                  const struct tc__definition *definition, struct tc_error *err);
+
+/* Puts the definitions of what was made into a row's own. */
+TC_CHECKED tc_status tc__made_define(const struct tc__made *made, struct tc_json_parser *parser,
+                                     struct tc_rows *rows, size_t row, size_t column,
+                                     struct tc_error *err);
+
+/* ---- import_conditions.c: what publishing asks ---- */
+
+/* As benchmark_run_fact has them, with so many replicates in the group; sets i->publishable. */
+TC_CHECKED tc_status tc__import_conditions(struct tc__import *i, int64_t replicates,
+                                           struct tc_grow *out, struct tc_error *err);
+/* Whether lengths, model, precision and load are not those that the contract froze. */
+bool tc__import_is_of_other(const struct tc__import *i);
+
+/* ---- import_queue.c: how long requests waited in the server ---- */
+
+/* A sample of telemetry; kept when it is of a histogram of queueing. */
+void tc__queue_take(struct tc__import *i, const struct tc_sample *sample);
+/* When all are there, before the first row is filled. */
+void tc__queue_sort(struct tc__import *i);
+TC_CHECKED tc_status tc__queue_fill(struct tc__import *i, struct tc_rows *rows, size_t row,
+                                    struct tc__made *made, struct tc_error *err);
 
 /* When a file was written; TC_TIME_NONE where that cannot be told. */
 int64_t tc__import_modified_ns(const char *path);
@@ -269,10 +326,23 @@ TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error
 /* What was asked for, into the ledger. */
 TC_CHECKED tc_status tc__import_record(struct tc__import *i, struct tc_error *err);
 
+/* ---- import_unknown.c ---- */
+
+void tc__import_tell_unknown(const struct tc__import *i);
+
 /* ---- import_store.c: evidence and rows ---- */
 
-/* A valid contract, results of what it is about, and nothing was forced. */
-bool tc__import_publishable(const struct tc__import *i);
+/* Into the warehouse; of a dry run, to whoever wants to see them. */
+TC_CHECKED tc_status tc__import_append(struct tc__import *i, enum tc_table table,
+                                       const struct tc_rows *rows, struct tc_error *err);
+/* A number of the warehouse; 0 where there is none. */
+TC_CHECKED tc_status tc__import_count(struct tc__import *i, const char *sql,
+                                      const struct tc_bind *bind, int64_t *out,
+                                      struct tc_error *err);
+/* The rows that would be written, to sink->rows. */
+TC_CHECKED tc_status tc__import_preview(struct tc__import *i, struct tc_import_outcome *out,
+                                        struct tc_error *err);
+
 /* The run is there: evidence of it that is missing or damaged is put back, and told. */
 TC_CHECKED tc_status tc__import_put_back(struct tc__import *i, struct tc_import_outcome *out,
                                          struct tc_error *err);

@@ -2,13 +2,13 @@
 /* The files of an import into memory: digests, the contract, what readers find. All of them are
  * looked at before anything is said to be wrong with the whole. */
 #include "base/os/io.h"
-#include "probe/probe.h"
 #include "run/import_priv.h"
 
 #include "evidence/files/files.h"
 #include "telemetry/files.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #define HASH_CHUNK ((size_t)1 << 20)
-/* Where a probe.json says that it is one. */
-#define PROBE_HEAD 256
+/* A file of facts that is no result: beyond it is kept unread. */
+#define FACTS_BYTES_MAX ((uint64_t)64 << 20)
 
 /* An open regular file of a bounded size. */
 static tc_status open_regular(const char *path, uint64_t size_max, int *out_fd, uint64_t *out_size,
@@ -144,10 +144,14 @@ static tc_status read_result(struct tc__import *i, size_t source, struct tc_slic
 {
     struct tc__source *s = &i->sources[source];
     struct tc_result *result = NULL;
-    bool is_artifact = s->file->role == TC_ROLE_ARTIFACT;
-    const struct tc_reader *reader = is_artifact ? &tc_reader_probe : i->want->reader;
+    const struct tc_reader *reader = s->facts != NULL ? s->facts : i->want->reader;
     tc_status status = tc_result_read(tc_slice_cstr(s->file->path), bytes, reader, &result, err);
-    if (status == TC_E_UNSUPPORTED && is_artifact) { /* of a newer version: kept all the same */
+    bool is_probe = s->facts == &tc_reader_probe;
+    if (s->facts != NULL && !is_probe && status == TC_E_UNSUPPORTED) {
+        return TC_OK; /* says nothing about the run: kept all the same */
+    }
+    if (s->facts != NULL &&
+        (status == TC_E_UNSUPPORTED || (status == TC_E_MALFORMED && !is_probe))) {
         return tc__import_warn(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(err->message), err);
     }
     if (status == TC_E_UNSUPPORTED && s->file->found) {
@@ -159,8 +163,9 @@ static tc_status read_result(struct tc__import *i, size_t source, struct tc_slic
         status = tc__import_take(i, source, result, err);
         tc_result_destroy(result);
     }
-    if (is_artifact) {
-        s->form = tc_reader_probe.name;
+    if (s->facts != NULL) {
+        s->form = s->facts->name;
+        s->has_facts = status == TC_OK;
         s->reader = NULL; /* no tool of the run */
     }
     return status;
@@ -193,6 +198,17 @@ static tc_status read_contract(struct tc__import *i, size_t source, struct tc_sl
         return TC_OK; /* told */
     }
     tc_contract_facts(i->contract, &i->said);
+    if (isnan(i->said.gpu_hour_usd)) {
+        TC_TRY(tc__import_warnf(i, source, err, "spec.cost.gpuHourUsd",
+                                "is no number above 0: it is not used"));
+    } else if (i->said.gpu_hour_usd > 0) {
+        if (!isnan(i->gpu_hour_usd) && fabs(i->gpu_hour_usd - i->said.gpu_hour_usd) > 0) {
+            TC_TRY(tc__import_warnf(i, source, err, "spec.cost.gpuHourUsd",
+                                    "says %g, --gpu-hour-usd %g; the contract's counts",
+                                    i->said.gpu_hour_usd, i->gpu_hour_usd));
+        }
+        i->gpu_hour_usd = i->said.gpu_hour_usd;
+    }
     TC_TRY(tc_contract_canonical(i->contract, false, &canonical, err));
     if (tc_digest_sha256(canonical, &i->contract_digest) != TC_OK) {
         return tc__import_nomem(err);
@@ -250,31 +266,30 @@ static tc_status sniff_telemetry(struct tc__import *i, size_t source, struct tc_
     return TC_OK;
 }
 
-/* An artifact that says what the machine is: its facts count. */
-static tc_status is_probe(const struct tc__source *s, bool *out, struct tc_error *err)
+/* A file that is no result, but says what the machine is or where the run was: its facts count. */
+static tc_status look_for_facts(struct tc__source *s, struct tc_error *err)
 {
-    char head[PROBE_HEAD];
+    char head[TC_RESULT_HEAD];
     int fd = -1;
     uint64_t size = 0;
     size_t len = 0;
-    *out = false;
-    if (s->file->role != TC_ROLE_ARTIFACT) {
+    if (s->file->role != TC_ROLE_ARTIFACT && s->file->role != TC_ROLE_TELEMETRY) {
         return TC_OK;
     }
     TC_TRY(open_regular(s->file->path, TC_FILES_SIZE_MAX, &fd, &size, err));
     tc_status status = read_some(fd, head, sizeof head, &len, err);
     (void)close(fd);
-    *out =
-        status == TC_OK && size <= TC_PROBE_JSON_MAX && tc_probe_is_json(tc_slice_make(head, len));
+    if (status == TC_OK && size <= FACTS_BYTES_MAX) {
+        s->facts = tc_result_facts_reader(tc_slice_make(head, len));
+    }
     return status;
 }
 
 static tc_status read_source(struct tc__import *i, size_t source, struct tc_error *err)
 {
     struct tc__source *s = &i->sources[source];
-    bool has_facts = false;
-    TC_TRY(is_probe(s, &has_facts, err));
-    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT || has_facts) {
+    TC_TRY(look_for_facts(s, err));
+    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT || s->facts != NULL) {
         return read_content(i, source, err);
     }
     if (s->file->role == TC_ROLE_TELEMETRY && s->file->found) {

@@ -23,6 +23,7 @@ tc_status tc__import_record(struct tc__import *i, struct tc_error *err)
         .scheduler_run_id = tc_slice_cstr(want->scheduler_run_id),
         .job_uid = tc_slice_cstr(want->job_uid),
         .intent = tc_slice_cstr(want->intent),
+        .gpu_hour_usd = want->gpu_hour_usd,
         .force = want->force,
     };
     record.files = calloc(i->source_count, sizeof *record.files);

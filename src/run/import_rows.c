@@ -263,6 +263,7 @@ static tc_status take_facts(struct tc__import *i, size_t source, const struct tc
                 .text = is_text ? tc_rows_get_text(facts, c, 0) : TC_EMPTY,
                 .source = source,
             };
+            i->results_name_model |= tables[t] == TC_TABLE_WORKLOAD && c == TC_WORKLOAD_MODEL;
             TC_TRY(tc__fact_add(i, &fact, err));
         }
         if (facts != NULL && tables[t] == TC_TABLE_RUN) {

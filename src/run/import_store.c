@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Evidence first, then the rows in one transaction, then the evidence is there to stay. */
+#include "run/conditions.h"
 #include "run/evidence_refs.h"
 #include "run/import_priv.h"
 #include "run/lock.h"
@@ -69,6 +70,23 @@ static void add_uris(const struct tc__import *i, struct tc_json_out *j)
 }
 
 /* ---- rows ---- */
+
+tc_status tc__import_append(struct tc__import *i, enum tc_table table, const struct tc_rows *rows,
+                            struct tc_error *err)
+{
+    if (!i->want->dry_run) {
+        return tc_warehouse_append(i->w, table, rows, err);
+    }
+    tc_status status = i->sink->rows == NULL ? TC_OK : i->sink->rows(i->sink->context, table, rows);
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory to show the rows");
+}
+
+tc_status tc__import_count(struct tc__import *i, const char *sql, const struct tc_bind *bind,
+                           int64_t *out, struct tc_error *err)
+{
+    *out = 0;
+    return i->w == NULL ? TC_OK : tc_warehouse_int(i->w, sql, bind, 1, 0, out, err);
+}
 
 struct keys {
     char software[TC_DIGEST_TEXT];
@@ -146,7 +164,7 @@ static bool put_lists(const struct tc__import *i, struct tc_rows *rows)
 /* Whether it repeats the runs of its group: not when it is forced, a twin, or of something else. */
 static bool is_replicate(const struct tc__import *i)
 {
-    return !i->forced && !i->of_other_model && !i->of_other_type && !i->has_twin;
+    return !i->forced && !tc__import_is_of_other(i) && !i->has_twin;
 }
 
 /* replicate: 0 when it is none. */
@@ -166,22 +184,19 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
         tc_rows_int(rows, TC_RUN_MIN_REPLICATES, i->said.min_replicates);
         tc_rows_real(rows, TC_RUN_CONFIDENCE_LEVEL, i->said.confidence_level);
     }
-    tc_rows_int(rows, TC_RUN_PUBLISHABLE, tc__import_publishable(i) ? 1 : 0);
-}
-
-bool tc__import_publishable(const struct tc__import *i)
-{
-    return i->contract != NULL && is_replicate(i);
+    tc_rows_real(rows, TC_RUN_GPU_HOUR, i->gpu_hour_usd);
+    tc_rows_int(rows, TC_RUN_PUBLISHABLE, i->publishable ? 1 : 0);
 }
 
 static tc_status write_run(struct tc__import *i, const struct keys *keys, struct tc_error *err)
 {
     struct tc_bind group = tc__bind_text(i->group);
     int64_t before = 0;
-    TC_TRY(tc_warehouse_int(i->w,
+    struct tc_grow conditions = {0};
+    TC_TRY(tc__import_count(i,
                             "SELECT count(*) FROM benchmark_run_fact WHERE replicate_group = ? AND "
                             "replicate_index IS NOT NULL",
-                            &group, 1, 0, &before, err));
+                            &group, &before, err));
     struct tc_rows *rows = tc_rows_create(TC_TABLE_RUN);
     if (rows == NULL) {
         return tc__import_nomem(err);
@@ -190,15 +205,27 @@ static tc_status write_run(struct tc__import *i, const struct keys *keys, struct
     i->replicate_index = !is_replicate(i)                ? 0
                          : i->want->replicate_index != 0 ? i->want->replicate_index
                                                          : before + 1;
+    tc_status status =
+        tc__import_conditions(i, before + (i->replicate_index > 0 ? 1 : 0), &conditions, err);
+    if (status != TC_OK) {
+        tc_grow_fini(&conditions);
+        tc_rows_destroy(rows);
+        return status;
+    }
+    if (i->sink->conditions != NULL) {
+        i->sink->conditions(i->sink->context, tc_grow_slice(&conditions));
+    }
     put_numbers(i, rows, i->replicate_index);
-    tc_status status = put_identity(i, rows) && put_lists(i, rows) &&
-                               put(rows, TC_RUN_SOFTWARE_KEY, tc_slice_cstr(keys->software)) &&
-                               put(rows, TC_RUN_HARDWARE_KEY, tc_slice_cstr(keys->hardware)) &&
-                               put(rows, TC_RUN_CLUSTER_KEY, tc_slice_cstr(keys->cluster)) &&
-                               put(rows, TC_RUN_WORKLOAD_KEY, tc_slice_cstr(keys->workload)) &&
-                               put(rows, TC_RUN_LINEAGE_KEY, tc_slice_cstr(keys->lineage))
-                           ? tc_warehouse_append(i->w, TC_TABLE_RUN, rows, err)
-                           : tc__import_nomem(err);
+    status = put_identity(i, rows) && put_lists(i, rows) &&
+                     put(rows, TC_RUN_CONDITIONS, tc_grow_slice(&conditions)) &&
+                     put(rows, TC_RUN_SOFTWARE_KEY, tc_slice_cstr(keys->software)) &&
+                     put(rows, TC_RUN_HARDWARE_KEY, tc_slice_cstr(keys->hardware)) &&
+                     put(rows, TC_RUN_CLUSTER_KEY, tc_slice_cstr(keys->cluster)) &&
+                     put(rows, TC_RUN_WORKLOAD_KEY, tc_slice_cstr(keys->workload)) &&
+                     put(rows, TC_RUN_LINEAGE_KEY, tc_slice_cstr(keys->lineage))
+                 ? tc__import_append(i, TC_TABLE_RUN, rows, err)
+                 : tc__import_nomem(err);
+    tc_grow_fini(&conditions);
     tc_rows_destroy(rows);
     return status;
 }
@@ -264,7 +291,7 @@ static tc_status write_outcomes(struct tc__import *i, uint64_t *rows, struct tc_
     for (size_t t = 0; t < TC_COUNT(tables); t++) {
         const struct tc__batches *b = &i->batches[tables[t]];
         for (size_t n = 0; n < b->count; n++) {
-            TC_TRY(tc_warehouse_append(i->w, tables[t], b->items[n], err));
+            TC_TRY(tc__import_append(i, tables[t], b->items[n], err));
         }
         rows[tables[t]] += b->rows;
     }
@@ -277,10 +304,6 @@ static tc_status write_rows(struct tc__import *i, struct tc_import_outcome *out,
 {
     struct keys keys = {0};
     uint64_t *rows = out->rows;
-    TC_TRY(tc__import_is_there(i, &out->was_there, err));
-    if (out->was_there) {
-        return TC_OK; /* another import of the same was faster */
-    }
     TC_TRY(tc__dim_write(i, TC_TABLE_SOFTWARE, keys.software, &rows[TC_TABLE_SOFTWARE], err));
     TC_TRY(tc__dim_write(i, TC_TABLE_HARDWARE, keys.hardware, &rows[TC_TABLE_HARDWARE], err));
     TC_TRY(tc__dim_write(i, TC_TABLE_CLUSTER, keys.cluster, &rows[TC_TABLE_CLUSTER], err));
@@ -293,11 +316,30 @@ static tc_status write_rows(struct tc__import *i, struct tc_import_outcome *out,
     return TC_OK;
 }
 
+static tc_status write_new(struct tc__import *i, struct tc_import_outcome *out,
+                           struct tc_error *err)
+{
+    TC_TRY(tc__import_is_there(i, &out->was_there, err));
+    if (out->was_there) {
+        return TC_OK; /* another import of the same was faster */
+    }
+    TC_TRY(write_rows(i, out, err));
+    return tc_run_settle(i->w, tc_slice_cstr(i->run_id), err);
+}
+
+tc_status tc__import_preview(struct tc__import *i, struct tc_import_outcome *out,
+                             struct tc_error *err)
+{
+    TC_TRY(write_rows(i, out, err));
+    out->publishable = i->publishable;
+    return TC_OK;
+}
+
 static tc_status write_locked(struct tc__import *i, struct tc_import_outcome *out,
                               struct tc_error *err)
 {
     TC_TRY(tc_warehouse_begin(i->w, err));
-    tc_status status = write_rows(i, out, err);
+    tc_status status = write_new(i, out, err);
     if (status == TC_OK && !out->was_there && !i->want->is_stored) {
         status = tc__import_record(i, err);
     }

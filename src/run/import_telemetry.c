@@ -24,13 +24,13 @@ static tc_status take_rows(void *context, const struct tc_rows *rows)
     if (!r->writes || rows->count == 0) {
         return TC_OK;
     }
-    return tc_warehouse_append(r->i->w, TC_TABLE_SLICE, rows, r->err);
+    return tc__import_append(r->i, TC_TABLE_SLICE, rows, r->err);
 }
 
 static tc_status take_requests(void *context, const struct tc_rows *rows)
 {
     struct reading *r = context;
-    return r->writes ? tc_warehouse_append(r->i->w, TC_TABLE_REQUEST, rows, r->err) : TC_OK;
+    return r->writes ? tc__import_append(r->i, TC_TABLE_REQUEST, rows, r->err) : TC_OK;
 }
 
 static void take_note(void *context, struct tc_slice where, struct tc_slice field,
@@ -61,6 +61,14 @@ static void take_definition(void *context, const struct tc_telemetry_definition 
     r->failed = tc__definition_keep(r->i, &d, &at, r->err);
 }
 
+static void take_sample(void *context, const struct tc_sample *sample)
+{
+    const struct reading *r = context;
+    if (!r->writes) {
+        tc__queue_take(r->i, sample);
+    }
+}
+
 int64_t tc__import_modified_ns(const char *path)
 {
     struct stat st;
@@ -83,6 +91,7 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
                                          .take_requests = take_requests,
                                          .note = take_note,
                                          .define = take_definition,
+                                         .sample = take_sample,
                                          .context = r};
     const struct tc_telemetry_input in = {
         .name = tc_slice_cstr(s->file->path),
@@ -113,6 +122,10 @@ static tc_status check(struct tc__import *i, size_t source, struct tc_error *err
     struct tc_telemetry_counts counts = {0};
     struct reading r = {.i = i, .source = source, .err = err};
     tc_status status = read_file(&r, &counts);
+    if (s->has_facts && (status == TC_E_MALFORMED || status == TC_E_UNSUPPORTED)) {
+        s->has_no_rows = true; /* nodes and pods without events */
+        return TC_OK;
+    }
     s->form = counts.form;
     s->rows = counts.rows;
     return status;
@@ -120,7 +133,7 @@ static tc_status check(struct tc__import *i, size_t source, struct tc_error *err
 
 static bool is_telemetry(const struct tc__source *s)
 {
-    return !s->left_out && s->file->role == TC_ROLE_TELEMETRY;
+    return !s->left_out && !s->has_no_rows && s->file->role == TC_ROLE_TELEMETRY;
 }
 
 tc_status tc__import_telemetry(struct tc__import *i, struct tc_error *err)

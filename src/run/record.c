@@ -38,6 +38,10 @@ void tc_run_record_write(const struct tc_run_record *r, struct tc_grow *json)
     tc_json_put_some(&j, "scheduler_run_id", r->scheduler_run_id);
     tc_json_put_some(&j, "job_uid", r->job_uid);
     tc_json_put_some(&j, "intent", r->intent);
+    if (r->gpu_hour_usd > 0) {
+        tc_json_key(&j, "gpu_hour_usd");
+        tc_json_add_f64(&j, r->gpu_hour_usd);
+    }
     tc_json_put_bool(&j, "force", r->force);
     tc_json_put_array(&j, "files");
     add_files(r, &j);
@@ -87,6 +91,7 @@ static tc_status read_files(struct tc_json root, struct tc_run_record *out, stru
 tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out, struct tc_error *err)
 {
     struct tc_json force;
+    struct tc_json price;
     *out = (struct tc_run_record){
         .at_us = tc_json_get_int(root, TC_LIT("at_us"), 0),
         .run_id = tc_json_get_string(root, TC_LIT("run_id")),
@@ -106,6 +111,9 @@ tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out, str
     }
     if (tc_json_get(root, TC_LIT("force"), &force)) {
         (void)tc_json_bool(force, &out->force);
+    }
+    if (tc_json_get(root, TC_LIT("gpu_hour_usd"), &price)) {
+        (void)tc_json_double(price, &out->gpu_hour_usd);
     }
     return read_files(root, out, err);
 }

@@ -40,6 +40,7 @@ struct tc_run_record {
     struct tc_slice scheduler_run_id;
     struct tc_slice job_uid;
     struct tc_slice intent;
+    double gpu_hour_usd; /* 0: not given */
     bool force;
     struct tc_record_file *files; /* in the order in which they were given */
     size_t file_count;            /* at most TC_MANIFEST_FILES_MAX */

@@ -124,6 +124,9 @@ static tc_status take_sample(void *context, const struct tc_sample *sample)
             define(r, sample, hash);
         }
     }
+    if (r->out->sample != NULL) {
+        r->out->sample(r->out->context, sample);
+    }
     tc_slices_add(r->slices, sample, sample->time_ns, &r->known);
     return TC_OK;
 }

@@ -17,6 +17,8 @@
 
 #define TC_TELEMETRY_BYTES_MAX ((size_t)512 << 20)
 
+struct tc_sample;
+
 struct tc_telemetry_input {
     struct tc_slice name; /* as given, for messages */
     struct tc_slice bytes;
@@ -69,6 +71,8 @@ struct tc_telemetry_out {
     /* Each metric that has another name here than its producer gave it, once, before its rows; may
      * be NULL. */
     void (*define)(void *context, const struct tc_telemetry_definition *definition);
+    /* Each sample as its exporter gave it (not those of files of events); may be NULL. */
+    void (*sample)(void *context, const struct tc_sample *sample);
 };
 
 /* Whether the bytes are such a file. */

@@ -101,6 +101,9 @@ struct tc_rows *tc_rows_create_like(const struct tc_rows *rows, size_t count_max
                 ? tc_rows_create_for(columns, rows->column_count)
                 : tc_rows_create_growing(columns, rows->column_count, count_max, text_max);
     }
+    for (size_t c = 0; r != NULL && c < rows->column_count; c++) {
+        r->columns[c].is_json = rows->columns[c].is_json;
+    }
     free(columns);
     return r;
 }

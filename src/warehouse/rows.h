@@ -34,6 +34,7 @@ union tc_cell {
 struct tc_rows_column {
     char name[64]; /* cut to fit */
     enum tc_column_type type;
+    bool is_json;    /* TEXT of a query: a list, struct or map, as JSON */
     uint64_t *valid; /* bit set: there is a value */
     union tc_cell *cells;
 };

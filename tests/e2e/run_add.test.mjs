@@ -55,8 +55,8 @@ describe('a run', () => {
     const { status, answer } = add(fresh(), ['--contract', file('run.yaml', contract()), '--result', file('a.json', vllm()),
       '--job-uid', 'job-1', '--scheduler-run-id', 'slurm-7', '--intent', 'why not']);
     assert.equal(status, 0);
-    assert.equal(answer.publishable, true);
     const { run, workload, cluster, lineage } = show(data, answer.run_id);
+    assert.equal(answer.publishable, false, 'one replicate of five, unsigned, on a machine that nobody knows');
     assert.equal(run.name, 'nightly-llama');
     assert.equal(run.benchmark_class, 'publication_grade');
     assert.equal(run.job_uid, 'job-1');

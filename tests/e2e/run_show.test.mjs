@@ -143,8 +143,8 @@ describe('the page', () => {
       { encoding: 'utf8', env, cwd: source }).stdout;
     /* Ids and digests follow the readers; the moment of adding is now. */
     const masked = (text) => text.replaceAll(/[0-9a-f]{8,64}/gu, '#').replaceAll(/added {8}\S+/gu, 'added #');
-    const blocks = [...page.matchAll(/^\$ (tracecore run [^\n]+)\n((?:(?!\$ |```)[^\n]*\n)*)/gmu)];
-    assert.equal(blocks.length, 6);
+    const blocks = [...page.matchAll(/^\$ (tracecore (?:run|sql) [^\n]+)\n((?:(?!\$ |```)[^\n]*\n)*)/gmu)];
+    assert.equal(blocks.length, 10);
     for (const [, command, told] of blocks) {
       if (command.includes('broken.json')) {
         continue;

@@ -41,6 +41,17 @@ describe('an answer', () => {
     assert.match(lines[2], /"confidence_level":1e\+300/);
   });
 
+  test('of lists and structs is JSON in JSON', () => {
+    const query = "SELECT list(run_id ORDER BY run_id) AS l, {'a': 1, 'b': 'x'} AS s, [1.5, NULL] AS n, ['nan'::DOUBLE] AS o, '[1]' AS t FROM benchmark_run_fact";
+    assert.deepEqual(JSON.parse(sql(['--json', query]).stdout),
+      { l: ['r1', 'r2', 'r3'], s: { a: 1, b: 'x' }, n: [1.5, null], o: '[NaN]', t: '[1]' });
+  });
+
+  test('of PIVOT has a column for each value that there is', () => {
+    const { stdout } = sql(['--json', 'PIVOT (SELECT run_id, confidence_level FROM benchmark_run_fact) ON run_id USING max(confidence_level)']);
+    assert.deepEqual(JSON.parse(stdout), { r1: 0.95, r2: null, r3: 1e300 });
+  });
+
   test('as CSV follows RFC 4180', () => {
     const { stdout } = sql(['--csv', QUERY]);
     assert.equal(stdout.split('\r\n')[0], 'run_id,name,intent,added_at,publishable,replicate_index,confidence_level');

@@ -10,6 +10,7 @@
 #include "cli/run/run.h"
 #include "cli/say.h"
 #include "intake/walk.h"
+#include "result/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,17 @@ struct adding {
     struct tc_json_out problems_json;
     struct tc_json_out read_json;
     struct tc_run_table table;
+    struct tc_grow conditions; /* as benchmark_run_fact has them; empty: of a run that was there */
+    struct tc_grow unknown;    /* "what (how); what (how)" */
+    struct tc_grow unknown_list;
+    struct tc_json_out unknown_json;
+    struct tc_rows *shown[TC_TABLE_COUNT]; /* of a dry run: the rows that would be written */
+    uint64_t shown_left_out;
+    double gpu_hour_usd;
 };
+
+/* Rows of one table that a dry run shows. */
+#define SHOWN_MAX 10000
 
 /* ---- what the import tells ---- */
 
@@ -93,6 +104,53 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
     tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
     tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
+}
+
+static void take_conditions(void *context, struct tc_slice json)
+{
+    struct adding *a = context;
+    tc_grow_str(&a->conditions, json);
+}
+
+/* What is to be done about the same thing is said once. */
+static void take_unknown(void *context, const char *what, const char *how)
+{
+    struct adding *a = context;
+    struct tc_slice said = tc_grow_slice(&a->unknown);
+    tc_json_add_object(&a->unknown_json);
+    tc_json_put_cstr(&a->unknown_json, "what", what);
+    tc_json_put_cstr(&a->unknown_json, "how", how);
+    tc_json_end_object(&a->unknown_json);
+    size_t open = tc_slice_find_last(said, TC_LIT(" ("));
+    struct tc_slice last = open == TC_NPOS ? TC_EMPTY : tc_slice_from(said, open + 2);
+    if (last.len > 0 && tc_slice_eq(tc_slice_head(last, last.len - 1), tc_slice_cstr(how))) {
+        a->unknown.buf.len = open; /* one more of the kind, in the same brackets */
+        tc_grow_format(&a->unknown, ", {} ({})", what, how);
+    } else {
+        tc_grow_format(&a->unknown, "{}{} ({})", said.len > 0 ? "; " : "", what, how);
+    }
+}
+
+static tc_status take_rows(void *context, enum tc_table table, const struct tc_rows *rows)
+{
+    struct adding *a = context;
+    if (!a->args->json) {
+        return TC_OK;
+    }
+    if (a->shown[table] == NULL) {
+        a->shown[table] = tc_rows_create_like(rows, SHOWN_MAX, TC_GROW_MAX);
+    }
+    for (size_t row = 0; row < rows->count; row++) {
+        if (a->shown[table] != NULL && a->shown[table]->count == SHOWN_MAX) {
+            a->shown_left_out += rows->count - row;
+            return TC_OK;
+        }
+        if (a->shown[table] == NULL || !tc_rows_add(a->shown[table]) ||
+            tc_rows_copy_row(a->shown[table], rows, row, TC_GROW_MAX) != TC_OK) {
+            return TC_E_NOMEM;
+        }
+    }
+    return TC_OK;
 }
 
 /* The directories above data_dir: on a new machine not even ~/.local/state is there. What cannot be
@@ -179,6 +237,24 @@ static const char *verb(const struct tc_run_args *args, const struct tc_import_o
     return out->was_there ? "already there" : args->dry_run ? "would be added" : "added";
 }
 
+/* What is not met, by name. */
+static void put_class(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out)
+{
+    struct tc_grow names = {{0}, false};
+    tc_run_conditions_unmet(tc_grow_slice(&a->conditions), &names);
+    tc_grow_format(g, "  class: {}{}", out->benchmark_class,
+                   out->publishable ? ", may be published\n"
+                   : strcmp(out->benchmark_class, "exploratory") == 0
+                       ? ", not to be published: it has no contract\n"
+                       : ", not to be published yet\n");
+    if (!out->publishable && strcmp(out->benchmark_class, "exploratory") != 0) {
+        tc_run_words(g, "  not met: ", tc_grow_slice(&names), "    ");
+        tc_grow_lit(g, "\n");
+    }
+    g->failed |= names.failed;
+    tc_grow_fini(&names);
+}
+
 static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out)
 {
     tc_grow_format(g, "{}: {}  {}\n", verb(a->args, out), out->run_id,
@@ -190,17 +266,17 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
     } else if (out->was_there) {
         tc_grow_lit(g, "nothing was changed\n");
     } else {
-        tc_grow_format(g, "  class: {}{}", out->benchmark_class,
-                       out->publishable ? ", may be published\n"
-                       : strcmp(out->benchmark_class, "exploratory") == 0
-                           ? ", not to be published: it has no contract\n"
-                           : ", not to be published: see its warnings\n");
+        put_class(g, a, out);
         (void)tc_run_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
             tc_grow_format(g, "  {}{}", out->notes,
                            out->notes == 1 ? " warning, recorded with the run\n"
                                            : " warnings, recorded with the run\n");
         }
+    }
+    if (a->unknown.buf.len > 0) {
+        tc_run_words(g, "  unknown: ", tc_grow_slice(&a->unknown), "    ");
+        tc_grow_lit(g, "\n");
     }
     if (!a->args->dry_run) {
         tc_grow_format(g, "next: tracecore run show {}\n", out->run_id);
@@ -227,13 +303,33 @@ static void put_outcome_json(struct tc_json_out *j, const struct tc_import_outco
     tc_json_end_object(j);
 }
 
+/* The rows that would be written, by table. */
+static void put_shown(struct tc_json_out *j, struct adding *a)
+{
+    tc_json_put_object(j, "tables");
+    for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
+        if (a->shown[t] != NULL) {
+            struct tc_run_set set = {.rows = a->shown[t],
+                                     .column_count = a->shown[t]->column_count,
+                                     .row_count = a->shown[t]->count};
+            tc_json_key_plain(j, tc_slice_cstr(tc_table_info((enum tc_table)t)->name));
+            tc_run_rows_json(j, &set);
+        }
+    }
+    tc_json_end_object(j);
+    if (a->shown_left_out > 0) {
+        tc_json_put_u64(j, "rows_not_shown", a->shown_left_out);
+    }
+}
+
 static void put_json(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out,
                      tc_status status, const struct tc_error *err)
 {
     struct tc_json_out j = tc_json_out_grow(g);
     tc_json_end_array(&a->read_json);
     tc_json_end_array(&a->problems_json);
-    g->failed |= a->read.failed || a->problems.failed;
+    tc_json_end_array(&a->unknown_json);
+    g->failed |= a->read.failed || a->problems.failed || a->unknown_list.failed;
     if (g->failed) {
         return;
     }
@@ -247,6 +343,13 @@ static void put_json(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_json_put_some(&j, "error", tc_slice_cstr(err->message));
     } else {
         put_outcome_json(&j, out);
+        if (a->conditions.buf.len > 0) {
+            tc_json_put_raw(&j, "conditions", tc_grow_slice(&a->conditions));
+        }
+        tc_json_put_raw(&j, "unknown", tc_grow_slice(&a->unknown_list));
+        if (a->args->dry_run) {
+            put_shown(&j, a);
+        }
     }
     tc_json_put_raw(&j, "files", tc_grow_slice(&a->read));
     tc_json_put_raw(&j, "problems", tc_grow_slice(&a->problems));
@@ -278,6 +381,7 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                .scheduler_run_id = a->args->scheduler_run_id,
                                .job_uid = a->args->job_uid,
                                .intent = a->args->intent,
+                               .gpu_hour_usd = a->gpu_hour_usd,
                                .now_us = tc_wall_ns() / 1000,
                                .again = a->args->again,
                                .force = a->args->force,
@@ -286,11 +390,16 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                   .open = open_warehouse,
                                   .problem = take_problem,
                                   .progress = take_progress,
-                                  .file = take_file};
+                                  .file = take_file,
+                                  .conditions = take_conditions,
+                                  .unknown = take_unknown,
+                                  .rows = take_rows};
     a->problems_json = tc_json_out_grow(&a->problems);
     a->read_json = tc_json_out_grow(&a->read);
     tc_json_add_array(&a->problems_json);
     tc_json_add_array(&a->read_json);
+    a->unknown_json = tc_json_out_grow(&a->unknown_list);
+    tc_json_add_array(&a->unknown_json);
     tc_progress_init(&a->progress, !a->args->quiet, a->file_count, 0);
     tc_status status = tc_import_run(NULL, &import, &sink, &out, &err);
     tc_progress_clear(&a->progress);
@@ -307,6 +416,17 @@ static int add(struct adding *a, const struct tc_reader *reader)
     return status == TC_E_USAGE ? tc_command_misused(&tc_command_run) : code;
 }
 
+/* False when it is no price, which was said. */
+static bool read_price(const char *text, double *out)
+{
+    *out = 0;
+    if (text != NULL && (!tc_map_parse_number(tc_slice_cstr(text), out) || *out <= 0)) {
+        tc_say("run", "--gpu-hour-usd takes US dollars, a number above 0, not \"%s\"", text);
+        return false;
+    }
+    return true;
+}
+
 int tc_run_add(const struct tc_run_args *args)
 {
     struct adding a = {.args = args,
@@ -315,7 +435,7 @@ int tc_run_add(const struct tc_run_args *args)
                                  .right = {false, false, false, true},
                                  .flexible = 0}};
     const struct tc_reader *reader = NULL;
-    if (!tc_run_reader(args, &reader)) {
+    if (!tc_run_reader(args, &reader) || !read_price(args->gpu_hour_usd, &a.gpu_hour_usd)) {
         return tc_command_misused(&tc_command_run);
     }
     int code = TC_EXIT_BAD;
@@ -326,6 +446,12 @@ int tc_run_add(const struct tc_run_args *args)
         free((char *)(uintptr_t)a.files[n].path);
     }
     free(a.files);
+    for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
+        tc_rows_destroy(a.shown[t]);
+    }
+    tc_grow_fini(&a.conditions);
+    tc_grow_fini(&a.unknown);
+    tc_grow_fini(&a.unknown_list);
     tc_grow_fini(&a.problems);
     tc_grow_fini(&a.read);
     tc_run_table_fini(&a.table);

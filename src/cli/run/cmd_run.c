@@ -113,11 +113,16 @@ static const struct tc_option OPTIONS[] = {
     TC_FLAG("again", struct collected, args.again,
             "add: a run with the same bytes as one that is there is another measurement: a new "
             "run, and a replicate."),
+    TC_TEXT("gpu-hour-usd", "N", struct collected, args.gpu_hour_usd,
+            "add: what one GPU costs for an hour, in US dollars; for cost per request and token. A "
+            "contract may say it as spec.cost.gpuHourUsd."),
     TC_FLAG(
         "force", struct collected, args.force,
         "add: record contradictions in the files as warnings. The run is not publishable then."),
     TC_FLAG("dry-run", struct collected, args.dry_run,
-            "add: read and check everything, write nothing.", .letter = 'n'),
+            "add: read and check everything, write nothing. With --json: the rows that would be "
+            "written.",
+            .letter = 'n'),
     TC_TEXT("class", "CLASS", struct collected, args.benchmark_class,
             "list: publication_grade, realism_grade or exploratory."),
     TC_TEXT("since", "TIME", struct collected, args.since,

@@ -32,6 +32,7 @@ struct tc_run_args {
     const char *scheduler_run_id;
     const char *job_uid;
     const char *intent;
+    const char *gpu_hour_usd;
     const char *benchmark_class;
     const char *since;
     const char *limit;
@@ -163,6 +164,16 @@ void tc_run_table_fini(struct tc_run_table *t);
 
 /* Words behind `first`, broken where the line ends: the next begins with `indent`. */
 void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent);
+
+/* ---- what publishing asks (conditions.c) ---- */
+
+/* Conditions of a run's row that are not met, by name: "workload, replicates". */
+void tc_run_conditions_unmet(struct tc_slice json, struct tc_grow *out);
+/* All of them, with the evidence looked at again: lines for people, or a JSON list. *out_met: all
+ * are met. */
+void tc_run_conditions_show(const struct tc_run_args *args, struct tc_slice json,
+                            const struct tc_run_set *lineage, struct tc_grow *text,
+                            struct tc_json_out *list, bool *out_met);
 
 /* Writes what was made to standard output: the exit status. */
 int tc_run_print(struct tc_grow *g, int status);

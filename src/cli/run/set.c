@@ -203,7 +203,7 @@ void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, siz
 static bool holds_json(const char *column)
 {
     return tc_slice_is_any(tc_slice_cstr(column), "definitions", "warnings", "tools", "raw_uris",
-                           "report_packets", "prompt_tokens", "output_tokens");
+                           "report_packets", "prompt_tokens", "output_tokens", "conditions");
 }
 
 static bool is_json(struct tc_slice text)

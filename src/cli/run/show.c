@@ -77,7 +77,7 @@ static const struct {
                           "SELECT tool FROM serving_outcome_fact WHERE run_id = ?) "
                           "OR d.tool IN (SELECT tool FROM training_outcome_fact WHERE run_id = ?) "
                           "OR d.tool IN (SELECT family FROM telemetry_slice_fact WHERE run_id = ?) "
-                          "ORDER BY d.definition_id",
+                          "OR d.tool = 'tracecore' ORDER BY d.definition_id",
                           false},
     [PART_POINTS] = {"points",
                      "SELECT s.family, s.point, s.metric, CASE WHEN s.mean IS NULL THEN s.last "
@@ -103,8 +103,9 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
     return TC_OK;
 }
 
-static void put_json(struct tc_grow *g, const struct shown *s)
+static void put_json(struct tc_grow *g, const struct tc_run_args *args, const struct shown *s)
 {
+    bool met = false;
     struct tc_json_out j = tc_json_object_grow(g);
     for (size_t n = 0; n < PART_JSON_END; n++) {
         const struct tc_run_set *set = &s->parts[n];
@@ -117,6 +118,10 @@ static void put_json(struct tc_grow *g, const struct shown *s)
             tc_json_add_null(&j);
         }
     }
+    tc_json_key(&j, "conditions");
+    tc_run_conditions_show(args, tc_run_text(&s->parts[PART_RUN], 0, TC_RUN_CONDITIONS),
+                           &s->parts[PART_LINEAGE], NULL, &j, &met);
+    tc_json_put_bool(&j, "publishable", met);
     (void)tc_json_end_line(&j);
 }
 
@@ -148,14 +153,14 @@ static void put_times(struct tc_grow *g, const struct tc_run_set *run)
     put_column(g, run, "added", TC_RUN_ADDED);
 }
 
-static void put_run(struct tc_grow *g, const struct tc_run_set *run)
+static void put_run(struct tc_grow *g, const struct tc_run_set *run, bool is_publishable)
 {
     tc_grow_format(g, "{}  {}\n  {} {}{}", tc_run_as_value(run, 0, TC_RUN_RUN_ID),
                    tc_run_as_value(run, 0, TC_RUN_NAME), tc_as_padded(TC_LIT("class"), LABEL_WIDTH),
                    tc_run_as_value(run, 0, TC_RUN_CLASS),
-                   tc_run_int(run, 0, TC_RUN_PUBLISHABLE) != 0 ? ", may be published\n"
+                   is_publishable ? ", may be published\n"
                    : tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)
-                       ? ", not to be published: see its warnings\n"
+                       ? ", not to be published: see its conditions\n"
                        : ", not to be published: it has no contract\n");
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
     put_column(g, run, "status", TC_RUN_STATUS);
@@ -412,10 +417,19 @@ static void put_evidence(struct tc_grow *g, const struct tc_run_set *run,
                    tc_run_as_value(run, 0, TC_RUN_RUN_ID));
 }
 
-static void put_text(struct tc_grow *g, const struct shown *s)
+static void put_text(struct tc_grow *g, const struct tc_run_args *args, const struct shown *s)
 {
     const struct tc_run_set *run = &s->parts[PART_RUN];
-    put_run(g, run);
+    struct tc_grow conditions = {{0}, false};
+    bool met = false;
+    tc_run_conditions_show(args, tc_run_text(run, 0, TC_RUN_CONDITIONS), &s->parts[PART_LINEAGE],
+                           &conditions, NULL, &met);
+    put_run(g, run, met);
+    if (tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)) {
+        tc_grow_str(g, tc_grow_slice(&conditions));
+    }
+    g->failed |= conditions.failed;
+    tc_grow_fini(&conditions);
     put_dimension(g, &s->parts[PART_WORKLOAD], "workload");
     put_dimension(g, &s->parts[PART_SOFTWARE], "software");
     put_dimension(g, &s->parts[PART_HARDWARE], "hardware");
@@ -446,9 +460,9 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
         return tc_refuse("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
     }
     if (args->json) {
-        put_json(&g, s);
+        put_json(&g, args, s);
     } else {
-        put_text(&g, s);
+        put_text(&g, args, s);
     }
     return tc_run_print(&g, TC_EXIT_OK);
 }

@@ -151,14 +151,15 @@ void tc_run_table_fini(struct tc_run_table *t)
 void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent)
 {
     size_t columns = tc_terminal_columns();
-    size_t start = strlen(first);
+    size_t start = strlen(first); /* of the words of this line */
     size_t at = start;
     tc_grow_str(g, tc_slice_cstr(first));
     while (words.len > 0) {
         struct tc_slice word = tc_slice_cut(words, ' ', &words);
         if (at > start && at + 1 + word.len > columns) {
             tc_grow_format(g, "\n{}", indent);
-            at = strlen(indent);
+            start = strlen(indent);
+            at = start;
         } else if (at > start) {
             tc_grow_lit(g, " ");
             at++;

@@ -2,6 +2,7 @@
 /* Answers as CSV (RFC 4180) and JSON; tables are in table.c. */
 #include "base/grow.h"
 #include "base/json/canonical.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/sql/sql.h"
 
@@ -23,6 +24,7 @@ struct tc_sql_printer {
     struct tc_rows *held; /* tables: rows that wait, so that widths are made from many */
     char *text;           /* one value */
     size_t cap;
+    struct tc_json_parser *parser; /* JSON: of columns that are it */
     uint64_t rows;
     bool begun;
 };
@@ -48,6 +50,7 @@ void tc_sql_printer_destroy(struct tc_sql_printer *p)
         free(p->layout.widths);
         tc_rows_destroy(p->held);
         free(p->text);
+        tc_json_parser_destroy(p->parser);
         free(p);
     }
 }
@@ -198,7 +201,17 @@ static bool json_names(struct tc_sql_printer *p, const struct tc_rows *rows)
     return true;
 }
 
-static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t c, size_t row)
+/* The engine writes NaN and infinities in a list as no JSON does: that stays a text. */
+static bool is_json(struct tc_sql_printer *p, struct tc_slice text)
+{
+    struct tc_json root;
+    struct tc_error err;
+    p->parser = p->parser == NULL ? tc_json_parser_create() : p->parser;
+    return p->parser != NULL && tc_json_parse(p->parser, text, &root, &err) == TC_OK;
+}
+
+static void add_cell(struct tc_sql_printer *p, struct tc_json_out *j, const struct tc_rows *rows,
+                     size_t c, size_t row)
 {
     char text[64];
     struct tc_buf b = tc_buf_make(text, sizeof text);
@@ -206,6 +219,9 @@ static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t c
     if (tc_rows_is_null(rows, c, row) ||
         (type == TC_COLUMN_REAL && !isfinite(rows->columns[c].cells[row].real))) {
         tc_json_add_null(j); /* JSON has no other number for them */
+    } else if (type == TC_COLUMN_TEXT && rows->columns[c].is_json &&
+               is_json(p, tc_rows_get_text(rows, c, row))) {
+        tc_json_add_raw(j, tc_rows_get_text(rows, c, row));
     } else if (type == TC_COLUMN_TEXT) {
         tc_json_add_str(j, tc_rows_get_text(rows, c, row));
     } else {
@@ -223,7 +239,7 @@ static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_
     struct tc_json_out j = tc_output_object(p->out);
     for (size_t c = 0; c < rows->column_count; c++) {
         tc_json_key_str(&j, tc_slice_cstr(p->names[c]));
-        add_cell(&j, rows, c, row);
+        add_cell(p, &j, rows, c, row);
     }
     return tc_json_end_line(&j) && p->out->error == 0;
 }

@@ -12,6 +12,11 @@ static const struct tc_definition GAP_OF = {
     "time between two lines of the log / steps between them; a mean over log_freq steps; after the "
     "first 10 steps"};
 
+static const struct tc_definition RELIABILITY_OF = {
+    "reliability", "reliability", "%", "%",
+    "(last step - first step) x median step time / (time of the last line - time of the first); "
+    "steps that are done again after a restart count once"};
+
 void tc__train_run_begin(struct tc__train_run *run)
 {
     *run = (struct tc__train_run){.second_step = -1,
@@ -231,6 +236,21 @@ static void put_times(struct tc__train_log *l, struct tc_result_row *row)
     }
 }
 
+/* What is not steps (compilation, checkpoints, hangs, the work that a restart throws away) is not
+ * productive. */
+static void put_reliability(struct tc__train_log *l, struct tc_result_row *row)
+{
+    struct tc__train_run *run = &l->run;
+    struct tc__stats *s = step_times(run);
+    double total_ms = (double)(run->end_ns - run->first_ns) / 1e6;
+    if (s->count == 0 || run->first_ns == TC_TIME_NONE || total_ms <= 0) {
+        return;
+    }
+    double median = tc__stats_percentile(s, 0.5);
+    double share = 100 * (double)(run->steps - run->first_step) * median / total_ms;
+    tc_result_real(row, TC_TRAINING_RELIABILITY, share > 100 ? 100 : share, &RELIABILITY_OF);
+}
+
 static void put_row(struct tc__train_log *l)
 {
     char data[64];
@@ -245,6 +265,7 @@ static void put_row(struct tc__train_log *l)
         tc_result_int(row, TC_TRAINING_GPUS, l->gpus, NULL);
     }
     put_times(l, row);
+    put_reliability(l, row);
     for (size_t i = 0; i < l->program->value_count; i++) {
         put_value(l, row, i);
     }

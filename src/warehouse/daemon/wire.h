@@ -21,7 +21,7 @@
 #define TC_WIRE_SOCKET "warehouse.sock"
 /* Of the frames below. HELLO and ERROR keep their form for ever, so that two versions can tell each
  * other that they differ. */
-#define TC_WIRE_VERSION 1
+#define TC_WIRE_VERSION 2
 
 #define TC_WIRE_HEAD_BYTES 8
 /* A full batch with TC_ROWS_TEXT_MAX of text fits. */

@@ -2,7 +2,7 @@
 /*
  * Rows on the wire: whole columns as they are in memory. A frame has
  *   u32 columns, u32 rows, u32 bytes of text
- *   for each column: u8 type, u8 length of the name, the name
+ *   for each column: u8 type (and WIRE_JSON), u8 length of the name, the name
  *   for each column: the bitmap in 64-bit words, the cells of all rows, 8 bytes each
  *   the text
  */
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beside the type: struct tc_rows_column's is_json. */
+#define WIRE_JSON 0x80
 #define NAME_MAX_BYTES (sizeof(((struct tc_rows_column *)0)->name) - 1)
 
 static size_t words_of(size_t count)
@@ -31,7 +33,8 @@ void tc_wire_put_rows(struct tc_wire_out *o, const struct tc_rows *rows)
     tc__wire_put_u32(o, (uint32_t)rows->text_len);
     for (size_t i = 0; i < rows->column_count; i++) {
         const struct tc_rows_column *c = &rows->columns[i];
-        uint8_t head[2] = {(uint8_t)c->type, (uint8_t)strnlen(c->name, NAME_MAX_BYTES)};
+        uint8_t head[2] = {(uint8_t)((unsigned)c->type | (c->is_json ? WIRE_JSON : 0)),
+                           (uint8_t)strnlen(c->name, NAME_MAX_BYTES)};
         tc__wire_put(o, head, sizeof head);
         tc__wire_put(o, c->name, head[1]);
     }
@@ -71,7 +74,7 @@ static tc_status read_shape(struct tc_slice *rest, struct shape *out, struct tc_
     out->heads = *rest;
     for (size_t i = 0; i < out->columns; i++) {
         uint8_t head[2];
-        if (!tc__wire_take(rest, head, sizeof head) || head[0] > TC_COLUMN_TIME ||
+        if (!tc__wire_take(rest, head, sizeof head) || (head[0] & ~WIRE_JSON) > TC_COLUMN_TIME ||
             head[1] > NAME_MAX_BYTES || head[1] > rest->len) {
             return tc__wire_bad(err, "a column that cannot be read");
         }
@@ -96,7 +99,8 @@ static bool same_columns(const struct tc_rows *rows, const struct shape *shape)
         (void)tc__wire_take(&rest, head, sizeof head);
         struct tc_slice name = tc_slice_head(rest, head[1]);
         rest = tc_slice_from(rest, head[1]);
-        if (rows->columns[i].type != (enum tc_column_type)head[0] ||
+        if (rows->columns[i].type != (enum tc_column_type)(head[0] & ~WIRE_JSON) ||
+            rows->columns[i].is_json != ((head[0] & WIRE_JSON) != 0) ||
             !tc_slice_eq(name, tc_slice_cstr(rows->columns[i].name))) {
             return false;
         }
@@ -110,18 +114,24 @@ static struct tc_rows *make_rows(const struct shape *shape)
     struct tc_slice rest = shape->heads;
     struct tc_column *columns = calloc(shape->columns, sizeof *columns);
     char(*names)[NAME_MAX_BYTES + 1] = calloc(shape->columns, sizeof *names);
+    bool *is_json = calloc(shape->columns, sizeof *is_json);
     struct tc_rows *rows = NULL;
-    if (columns != NULL && names != NULL) {
+    if (columns != NULL && names != NULL && is_json != NULL) {
         for (size_t i = 0; i < shape->columns; i++) {
             uint8_t head[2] = {0, 0};
             (void)tc__wire_take(&rest, head, sizeof head);
             memcpy(names[i], rest.ptr, head[1]);
             rest = tc_slice_from(rest, head[1]);
             columns[i].name = names[i];
-            columns[i].type = (enum tc_column_type)head[0];
+            columns[i].type = (enum tc_column_type)(head[0] & ~WIRE_JSON);
+            is_json[i] = (head[0] & WIRE_JSON) != 0;
         }
         rows = tc_rows_create_for(columns, shape->columns);
     }
+    for (size_t i = 0; rows != NULL && i < shape->columns; i++) {
+        rows->columns[i].is_json = is_json[i];
+    }
+    free(is_json);
     free(columns);
     free(names);
     return rows;

@@ -33,7 +33,8 @@ struct job {
     struct tc_column *columns;
     char (*names)[64];
     struct tc__duckdb_value *values; /* how to read each column */
-    bool *as_text;                   /* which columns have to be cast to text */
+    bool *as_text;                   /* which columns have to be cast to text ... */
+    bool *as_json;                   /* ... and which of them as JSON */
     size_t column_count;
     struct tc_rows *rows;
     uint64_t sent;
@@ -195,9 +196,10 @@ static tc_status copy_sql(struct job *j)
 
 static tc_status not_a_query(const struct job *j)
 {
-    return tc_fail(j->err, TC_E_USAGE, 0,
-                   "only queries that read are allowed: SELECT, WITH, VALUES, DESCRIBE, SHOW, "
-                   "SUMMARIZE, EXPLAIN without options");
+    return tc_fail(
+        j->err, TC_E_USAGE, 0,
+        "only queries that read are allowed: SELECT, FROM, WITH, VALUES, PIVOT, UNPIVOT, "
+        "DESCRIBE, SHOW, SUMMARIZE, EXPLAIN without options");
 }
 
 /* What is not ours, before DuckDB binds it. */
@@ -222,136 +224,6 @@ static tc_status check_type(const struct job *j)
     duckdb_statement_type type = j->d->api->prepared_statement_type(j->prepared);
     bool reads = type == DUCKDB_STATEMENT_TYPE_SELECT || type == DUCKDB_STATEMENT_TYPE_EXPLAIN;
     return reads || !j->query->untrusted ? TC_OK : not_a_query(j);
-}
-
-/* Exactly one statement of sql, prepared. */
-static tc_status prepare(struct job *j, const char *sql)
-{
-    const struct tc__duckdb_api *api = j->d->api;
-    idx_t count = api->extract_statements(j->d->connection, sql, &j->statements);
-    if (count == 0) {
-        const char *message = api->extract_statements_error(j->statements);
-        return message != NULL ? fail_query(j, message)
-                               : tc_fail(j->err, TC_E_USAGE, 0, "the query is empty");
-    }
-    if (count != 1) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "one statement at a time, not %llu",
-                       (unsigned long long)count);
-    }
-    TC_TRY(check_words(j));
-    if (api->prepare_extracted_statement(j->d->connection, j->statements, 0, &j->prepared) !=
-        DuckDBSuccess) {
-        return fail_query(j, api->prepare_error(j->prepared));
-    }
-    return check_type(j);
-}
-
-static void unprepare(struct job *j)
-{
-    j->d->api->destroy_prepare(&j->prepared);
-    j->d->api->destroy_extracted(&j->statements);
-}
-
-/* The statement again, with the columns that tables have no type for cast to text by DuckDB. */
-static tc_status prepare_cast(struct job *j)
-{
-    size_t size = j->look.end + j->column_count * 64 + 128;
-    j->cast = malloc(size);
-    if (j->cast == NULL) {
-        return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
-    }
-    struct tc_buf b = tc_buf_make(j->cast, size);
-    tc_buf_lit(&b, "SELECT ");
-    for (size_t i = 0; i < j->column_count; i++) {
-        (void)tc_format(&b, "{}{}c{}{}", i == 0 ? "" : ",", j->as_text[i] ? "CAST(" : "", i,
-                        j->as_text[i] ? " AS VARCHAR)" : "");
-    }
-    /* On a line of its own: the statement may end in a comment. */
-    (void)tc_format(&b, " FROM ({}\n) AS given(", tc_slice_make(j->sql, j->look.end));
-    for (size_t i = 0; i < j->column_count; i++) {
-        (void)tc_format(&b, "{}c{}", i == 0 ? "" : ",", i);
-    }
-    tc_buf_lit(&b, ")");
-    tc_buf_char(&b, '\0');
-    TC_ASSERT(!b.overflowed);
-    unprepare(j);
-    return prepare(j, j->cast);
-}
-
-static tc_status make_columns(struct job *j, size_t count)
-{
-    size_t room = count == 0 ? 1 : count;
-    if (count > COLUMNS_MAX) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %d columns", COLUMNS_MAX);
-    }
-    j->columns = calloc(room, sizeof *j->columns);
-    j->names = calloc(room, sizeof *j->names);
-    j->values = calloc(room, sizeof *j->values);
-    j->as_text = calloc(room, sizeof *j->as_text);
-    if (j->columns == NULL || j->names == NULL || j->values == NULL || j->as_text == NULL) {
-        return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
-    }
-    j->column_count = count;
-    return TC_OK;
-}
-
-static void name_column(struct job *j, size_t column, const char *name)
-{
-    (void)snprintf(j->names[column], sizeof j->names[column], "%s", name == NULL ? "" : name);
-    j->columns[column].name = j->names[column];
-}
-
-/*
- * The columns of the prepared statement, unless they depend on the type of a parameter: then they
- * are known when it runs, and column_count stays 0.
- */
-static tc_status describe_prepared(struct job *j, bool *out_any_text)
-{
-    const struct tc__duckdb_api *api = j->d->api;
-    size_t count = (size_t)api->prepared_statement_column_count(j->prepared);
-    for (size_t i = 0; i < count; i++) {
-        if (api->prepared_statement_column_type(j->prepared, i) == DUCKDB_TYPE_INVALID) {
-            return TC_OK;
-        }
-    }
-    TC_TRY(make_columns(j, count));
-    for (size_t i = 0; i < count; i++) {
-        const char *name = api->prepared_statement_column_name(j->prepared, i);
-        name_column(j, i, name);
-        api->free((void *)(uintptr_t)name);
-        j->as_text[i] = tc__duckdb_needs_text(api, j->prepared, i);
-        *out_any_text |= j->as_text[i];
-    }
-    return TC_OK;
-}
-
-static tc_status describe_result(struct job *j, bool *out_any_text)
-{
-    const struct tc__duckdb_api *api = j->d->api;
-    size_t count = (size_t)api->column_count(&j->result);
-    TC_TRY(make_columns(j, count));
-    for (size_t i = 0; i < count; i++) {
-        name_column(j, i, api->column_name(&j->result, i));
-        j->as_text[i] = !tc__duckdb_value_of(api, &j->result, i, &j->values[i]);
-        *out_any_text |= j->as_text[i];
-    }
-    return TC_OK;
-}
-
-static tc_status get_ready(struct job *j)
-{
-    const struct tc__duckdb_api *api = j->d->api;
-    bool any_text = false;
-    TC_TRY(copy_sql(j));
-    tc__sql_look(tc_slice_make(j->sql, j->sql_len), &j->look);
-    TC_TRY(prepare(j, j->sql));
-    if (api->nparams(j->prepared) != j->bind_count) {
-        return tc_fail(j->err, TC_E_USAGE, 0,
-                       "the query has %llu parameters, %zu values were given",
-                       (unsigned long long)api->nparams(j->prepared), j->bind_count);
-    }
-    TC_TRY(describe_prepared(j, &any_text));
-    return any_text ? prepare_cast(j) : TC_OK;
 }
 
 static tc_status bind(struct job *j)
@@ -390,8 +262,6 @@ static tc_status bind(struct job *j)
     return TC_OK;
 }
 
-/* ---- running ---- */
-
 static void end_result(struct job *j)
 {
     if (j->has_result) {
@@ -416,6 +286,166 @@ static tc_status execute(struct job *j)
     return api->execute_pending(j->pending, &j->result) == DuckDBSuccess ? TC_OK : fail_result(j);
 }
 
+/*
+ * A PIVOT that does not list its columns is several statements: each of the first makes a temporary
+ * type of the values that there are. They are run; the transaction of the query ends them.
+ */
+static tc_status make_pivot_types(struct job *j, idx_t count)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    for (idx_t i = 0; i + 1 < count; i++) {
+        if (api->prepare_extracted_statement(j->d->connection, j->statements, i, &j->prepared) !=
+            DuckDBSuccess) {
+            return fail_query(j, api->prepare_error(j->prepared));
+        }
+        if (api->prepared_statement_type(j->prepared) != DUCKDB_STATEMENT_TYPE_CREATE) {
+            return not_a_query(j);
+        }
+        TC_TRY(execute(j));
+        end_result(j);
+        api->destroy_prepare(&j->prepared);
+    }
+    return TC_OK;
+}
+
+/* Exactly one statement of sql, prepared. */
+static tc_status prepare(struct job *j, const char *sql)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    idx_t count = api->extract_statements(j->d->connection, sql, &j->statements);
+    if (count == 0) {
+        const char *message = api->extract_statements_error(j->statements);
+        return message != NULL ? fail_query(j, message)
+                               : tc_fail(j->err, TC_E_USAGE, 0, "the query is empty");
+    }
+    if (count != 1 && !j->look.is_alone) {
+        return tc_fail(j->err, TC_E_USAGE, 0, "one statement at a time, not %llu",
+                       (unsigned long long)count);
+    }
+    TC_TRY(check_words(j));
+    TC_TRY(make_pivot_types(j, count));
+    if (api->prepare_extracted_statement(j->d->connection, j->statements, count - 1,
+                                         &j->prepared) != DuckDBSuccess) {
+        return fail_query(j, api->prepare_error(j->prepared));
+    }
+    return check_type(j);
+}
+
+static void unprepare(struct job *j)
+{
+    j->d->api->destroy_prepare(&j->prepared);
+    j->d->api->destroy_extracted(&j->statements);
+}
+
+/* The statement again, with the columns that tables have no type for cast to text by DuckDB. */
+static tc_status prepare_cast(struct job *j)
+{
+    size_t size = j->look.end + j->column_count * 64 + 128;
+    j->cast = malloc(size);
+    if (j->cast == NULL) {
+        return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
+    }
+    struct tc_buf b = tc_buf_make(j->cast, size);
+    tc_buf_lit(&b, "SELECT ");
+    for (size_t i = 0; i < j->column_count; i++) {
+        const char *cast = !j->as_text[i] ? "" : j->as_json[i] ? "CAST(to_json(" : "CAST(";
+        const char *end = !j->as_text[i] ? "" : j->as_json[i] ? ") AS VARCHAR)" : " AS VARCHAR)";
+        (void)tc_format(&b, "{}{}c{}{}", i == 0 ? "" : ",", cast, i, end);
+    }
+    /* On a line of its own: the statement may end in a comment. */
+    (void)tc_format(&b, " FROM ({}\n) AS given(", tc_slice_make(j->sql, j->look.end));
+    for (size_t i = 0; i < j->column_count; i++) {
+        (void)tc_format(&b, "{}c{}", i == 0 ? "" : ",", i);
+    }
+    tc_buf_lit(&b, ")");
+    tc_buf_char(&b, '\0');
+    TC_ASSERT(!b.overflowed);
+    unprepare(j);
+    return prepare(j, j->cast);
+}
+
+static tc_status make_columns(struct job *j, size_t count)
+{
+    size_t room = count == 0 ? 1 : count;
+    if (count > COLUMNS_MAX) {
+        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %d columns", COLUMNS_MAX);
+    }
+    j->columns = calloc(room, sizeof *j->columns);
+    j->names = calloc(room, sizeof *j->names);
+    j->values = calloc(room, sizeof *j->values);
+    j->as_text = calloc(room, sizeof *j->as_text);
+    j->as_json = calloc(room, sizeof *j->as_json);
+    if (j->columns == NULL || j->names == NULL || j->values == NULL || j->as_text == NULL ||
+        j->as_json == NULL) {
+        return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
+    }
+    j->column_count = count;
+    return TC_OK;
+}
+
+static void name_column(struct job *j, size_t column, const char *name)
+{
+    (void)snprintf(j->names[column], sizeof j->names[column], "%s", name == NULL ? "" : name);
+    j->columns[column].name = j->names[column];
+}
+
+/*
+ * The columns of the prepared statement, unless they depend on the type of a parameter: then they
+ * are known when it runs, and column_count stays 0.
+ */
+static tc_status describe_prepared(struct job *j, bool *out_any_text)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    size_t count = (size_t)api->prepared_statement_column_count(j->prepared);
+    for (size_t i = 0; i < count; i++) {
+        if (api->prepared_statement_column_type(j->prepared, i) == DUCKDB_TYPE_INVALID) {
+            return TC_OK;
+        }
+    }
+    TC_TRY(make_columns(j, count));
+    for (size_t i = 0; i < count; i++) {
+        const char *name = api->prepared_statement_column_name(j->prepared, i);
+        name_column(j, i, name);
+        api->free((void *)(uintptr_t)name);
+        j->as_text[i] = tc__duckdb_needs_text(api, j->prepared, i);
+        j->as_json[i] = tc__duckdb_is_nested(api->prepared_statement_column_type(j->prepared, i));
+        *out_any_text |= j->as_text[i];
+    }
+    return TC_OK;
+}
+
+static tc_status describe_result(struct job *j, bool *out_any_text)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    size_t count = (size_t)api->column_count(&j->result);
+    TC_TRY(make_columns(j, count));
+    for (size_t i = 0; i < count; i++) {
+        name_column(j, i, api->column_name(&j->result, i));
+        j->as_text[i] = !tc__duckdb_value_of(api, &j->result, i, &j->values[i]);
+        j->as_json[i] = tc__duckdb_is_nested(j->values[i].from);
+        *out_any_text |= j->as_text[i];
+    }
+    return TC_OK;
+}
+
+static tc_status get_ready(struct job *j)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    bool any_text = false;
+    TC_TRY(copy_sql(j));
+    tc__sql_look(tc_slice_make(j->sql, j->sql_len), &j->look);
+    TC_TRY(prepare(j, j->sql));
+    if (api->nparams(j->prepared) != j->bind_count) {
+        return tc_fail(j->err, TC_E_USAGE, 0,
+                       "the query has %llu parameters, %zu values were given",
+                       (unsigned long long)api->nparams(j->prepared), j->bind_count);
+    }
+    TC_TRY(describe_prepared(j, &any_text));
+    return any_text ? prepare_cast(j) : TC_OK;
+}
+
+/* ---- running ---- */
+
 static tc_status start(struct job *j)
 {
     bool any_text = false;
@@ -436,6 +466,9 @@ static tc_status start(struct job *j)
         j->columns[i].type = j->values[i].type;
     }
     j->rows = tc_rows_create_for(j->columns, j->column_count);
+    for (size_t i = 0; j->rows != NULL && i < j->column_count; i++) {
+        j->rows->columns[i].is_json = j->as_json[i];
+    }
     return j->rows != NULL ? TC_OK : tc_fail(j->err, TC_E_NOMEM, 0, "no memory for rows");
 }
 
@@ -502,6 +535,7 @@ static void end_job(struct job *j)
     free(j->names);
     free(j->values);
     free(j->as_text);
+    free(j->as_json);
     free(j->cast);
     free(j->sql);
 }

@@ -5,7 +5,8 @@
 
 /* How a query begins. Beside them: a bracket. */
 static const char *const FIRST[] = {
-    "select", "with", "from", "values", "table", "describe", "desc", "show", "summarize",
+    "select", "with",      "from",  "values",  "table",       "describe",     "desc",
+    "show",   "summarize", "pivot", "unpivot", "pivot_wider", "pivot_longer",
 };
 
 enum kind { WORD, QUOTED, SIGN, OTHER, END };
@@ -214,6 +215,7 @@ void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
         struct token t = next(sql, &at);
         if (t.kind == END || is_sign(&t, ';')) {
             out->end = t.kind == END ? sql.len : (size_t)(t.text.ptr - sql.ptr);
+            out->is_alone = next(sql, &at).kind == END;
             return;
         }
         if (count == 0) {

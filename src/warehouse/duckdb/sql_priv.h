@@ -18,6 +18,7 @@
 struct tc__sql_look {
     size_t end;             /* of the statement: the first semicolon, or the end of the text */
     bool reads;             /* begins as a query, or as EXPLAIN of one without options */
+    bool is_alone;          /* nothing follows its semicolon */
     struct tc_slice banned; /* a function that untrusted queries may not call; empty: none */
 };
 

@@ -47,6 +47,12 @@ static bool map_type(duckdb_type from, unsigned width, enum tc_column_type *out)
     }
 }
 
+bool tc__duckdb_is_nested(duckdb_type type)
+{
+    return type == DUCKDB_TYPE_LIST || type == DUCKDB_TYPE_ARRAY || type == DUCKDB_TYPE_STRUCT ||
+           type == DUCKDB_TYPE_MAP || type == DUCKDB_TYPE_UNION;
+}
+
 static unsigned decimal_width(const struct tc__duckdb_api *api, duckdb_logical_type type,
                               unsigned *out_scale)
 {

@@ -2,7 +2,7 @@
 /*
  * DuckDB's types as ours. Whole numbers are INT (one beyond 64 bits ends the query), floating point
  * and decimals of up to 15 digits are REAL, which is exact; timestamps of microseconds or coarser
- * are TIME. All others are cast to text by DuckDB before they get here.
+ * are TIME. All others are cast to text by DuckDB before they get here, lists and structs as JSON.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_TYPES_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_TYPES_PRIV_H
@@ -24,6 +24,8 @@ struct tc__duckdb_value {
 /* Whether a column of a prepared statement has to be cast to text. */
 bool tc__duckdb_needs_text(const struct tc__duckdb_api *api, duckdb_prepared_statement prepared,
                            size_t column);
+/* Lists, structs, maps: as JSON. */
+bool tc__duckdb_is_nested(duckdb_type type);
 /* False when it cannot be read. */
 bool tc__duckdb_value_of(const struct tc__duckdb_api *api, duckdb_result *result, size_t column,
                          struct tc__duckdb_value *out);

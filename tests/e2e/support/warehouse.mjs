@@ -31,7 +31,7 @@ function parseRows(body) {
   const heads = [];
   for (let i = 0; i < columns; i++) {
     const length = body[at + 1];
-    heads.push({ type: body[at], name: body.subarray(at + 2, at + 2 + length).toString('utf8') });
+    heads.push({ type: body[at] & 0x7f, name: body.subarray(at + 2, at + 2 + length).toString('utf8') });
     at += 2 + length;
   }
   const words = Math.ceil(count / 64);
@@ -49,7 +49,7 @@ function parseRows(body) {
 }
 
 export class Warehouse {
-  static async connect(daemon, { version = 1, schema = 2, write = false } = {}) {
+  static async connect(daemon, { version = 2, schema = 2, write = false } = {}) {
     const w = new Warehouse();
     w.socket = net.connect(path.join(daemon.dataDir, 'warehouse.sock'));
     w.bytes = Buffer.alloc(0);

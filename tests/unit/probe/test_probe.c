@@ -300,7 +300,8 @@ static void a_reader_takes_it_as_facts(void **state)
     take("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.1  Sat\n",
          "/proc/driver/nvidia/version");
     struct tc_slice bytes = tc_slice_cstr(written());
-    assert_true(tc_probe_is_json(bytes));
+    assert_ptr_equal(tc_result_facts_reader(tc_slice_head(bytes, TC_RESULT_HEAD)),
+                     &tc_reader_probe);
     assert_int_equal(tc_result_read(TC_LIT("probe.json"), bytes, NULL, &r, &err), TC_OK);
     assert_ptr_equal(tc_result_reader(r), &tc_reader_probe);
     assert_int_equal(tc_result_rows(r), 0);
@@ -323,8 +324,8 @@ static void a_reader_takes_it_as_facts(void **state)
         assert_int_not_equal(
             tc_result_read(TC_LIT("probe.json"), tc_slice_cstr(bad[i]), NULL, &r, &err), TC_OK);
     }
-    assert_false(tc_probe_is_json(TC_LIT("{\"a\": 1}")));
-    assert_false(tc_probe_is_json(TC_EMPTY));
+    assert_null(tc_result_facts_reader(TC_LIT("{\"a\": 1}")));
+    assert_null(tc_result_facts_reader(TC_EMPTY));
 }
 
 int main(void)
