@@ -69,6 +69,14 @@ set_target_properties(print_slices PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_
 tc_add_test(NAME results.slices COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/results/read_slices.py"
   "${CMAKE_BINARY_DIR}/tests/print_slices" LABELS results)
 
+# Requests of result files, the same way.
+add_executable(print_requests tests/results/print_requests.c)
+target_link_libraries(print_requests PRIVATE tc_rooms)
+set_target_properties(print_requests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+tc_add_test(NAME results.requests COMMAND ${python}
+  "${CMAKE_SOURCE_DIR}/tests/results/read_requests.py" "${CMAKE_BINARY_DIR}/tests/print_requests"
+  LABELS results)
+
 # Result files, beside readings of the same files that share nothing with ours.
 set(results "${CMAKE_SOURCE_DIR}/tests/results")
 tc_add_test(NAME results.samples COMMAND ${python} "${results}/compare.py" --samples LABELS results)

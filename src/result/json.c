@@ -2,6 +2,7 @@
 #include "result/json.h"
 
 #include "base/json/out.h"
+#include "result/requests.h"
 
 static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t column, size_t row)
 {
@@ -74,6 +75,16 @@ static void put_facts(struct tc_json_out *j, struct tc_slice file, const struct 
     }
 }
 
+void tc_result_requests_json(struct tc_grow *out, const struct tc_rows *rows)
+{
+    struct tc_json_out j = tc_json_out_grow(out);
+    for (size_t row = 0; row < rows->count; row++) {
+        tc_json_add_object(&j);
+        put_cells(&j, rows, row);
+        end_line(&j);
+    }
+}
+
 void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_result *r)
 {
     struct tc_json_out j = tc_json_out_grow(out);
@@ -84,6 +95,11 @@ void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_r
         tc_json_put_str(&j, "where", row->where);
         put_cells(&j, row->rows, row->at);
         put_definitions(&j, r, row);
+        end_line(&j);
+    }
+    if (tc_result_requests(r) > 0) {
+        begin_line(&j, file, r);
+        tc_json_put_u64(&j, "requests", tc_result_requests(r));
         end_line(&j);
     }
     for (int table = 0; table < TC_TABLE_COUNT; table++) {

@@ -5,6 +5,7 @@
 #include "cli/say.h"
 #include "intake/input.h"
 #include "result/json.h"
+#include "result/requests.h"
 #include "result/result.h"
 
 #include <stdio.h>
@@ -56,6 +57,11 @@ static void put_text(struct tc_grow *out, const char *path, const struct tc_resu
                        TC_FMT(row->where));
         put_line(out, tc_slice_cstr(line));
         put_cells(out, row->table, row->rows, row->at);
+    }
+    if (tc_result_requests(r) > 0) {
+        (void)snprintf(line, sizeof line, "  serving_request_fact: %llu requests",
+                       (unsigned long long)tc_result_requests(r));
+        put_line(out, tc_slice_cstr(line));
     }
     for (int table = 0; table < TC_TABLE_COUNT; table++) {
         const struct tc_rows *facts = tc_result_facts(r, (enum tc_table)table);

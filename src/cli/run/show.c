@@ -20,6 +20,7 @@ enum part {
     PART_WORKLOAD,
     PART_LINEAGE,
     PART_SERVING,
+    PART_REQUESTS,
     PART_TRAINING,
     PART_TELEMETRY,
     PART_VERDICTS,
@@ -44,6 +45,14 @@ static const struct {
     [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key"), true},
     [PART_LINEAGE] = {"lineage", "SELECT * FROM artifact_lineage_dim WHERE run_id = ?", true},
     [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL, false},
+    [PART_REQUESTS] = {"requests",
+                       "SELECT workload_point, concurrency, request_rate, count(*) AS requests, "
+                       "count(CASE WHEN status = 'error' THEN 1 END) AS errors, "
+                       "count(CASE WHEN status = 'cancelled' THEN 1 END) AS cancelled, tool "
+                       "FROM serving_request_fact WHERE run_id = ? "
+                       "GROUP BY workload_point, concurrency, request_rate, tool "
+                       "ORDER BY workload_point, concurrency, request_rate, tool",
+                       false},
     [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL, false},
     [PART_TELEMETRY] = {"telemetry",
                         "SELECT family, metric, unit, count(*) AS slices, "
@@ -206,6 +215,10 @@ static const struct outcome_column SERVING_COLUMNS[] = {
     {"e2e p99", TC_SERVING_E2E_P99},
     {"errors", TC_SERVING_ERRORS},
     {"tool", TC_SERVING_TOOL},
+};
+static const struct outcome_column REQUESTS_COLUMNS[] = {
+    {"point", 0},  {"conc", 1},      {"rate", 2}, {"requests", 3},
+    {"errors", 4}, {"cancelled", 5}, {"tool", 6},
 };
 static const struct outcome_column TRAINING_COLUMNS[] = {
     {"phase", TC_TRAINING_PHASE},
@@ -409,6 +422,8 @@ static void put_text(struct tc_grow *g, const struct shown *s)
     put_dimension(g, &s->parts[PART_CLUSTER], "cluster");
     put_outcomes(g, &s->parts[PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
                  TC_COUNT(SERVING_COLUMNS), TC_SERVING_WORKLOAD_POINT);
+    put_outcomes(g, &s->parts[PART_REQUESTS], "requests (serving_request_fact)", REQUESTS_COLUMNS,
+                 TC_COUNT(REQUESTS_COLUMNS), 0);
     put_outcomes(g, &s->parts[PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
                  TC_COUNT(TRAINING_COLUMNS), TC_TRAINING_SCALE_POINT);
     put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",

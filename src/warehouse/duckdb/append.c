@@ -85,12 +85,40 @@ static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uin
         }                                                                 \
     }
 
+/* Where rows have the second half of a UUID. */
+static size_t half_of(const struct tc_rows *rows, size_t column)
+{
+    size_t before = 0;
+    size_t all = 0;
+    for (size_t i = 0; i < rows->column_count; i++) {
+        bool is_uuid = rows->columns[i].type == TC__COLUMN_UUID;
+        before += is_uuid && i < column;
+        all += is_uuid;
+    }
+    return rows->column_count - all + before;
+}
+
+/* DuckDB keeps a UUID as a number of 128 bits with the other sign. */
+static duckdb_hugeint uuid_at(const struct tc__pick *pick, size_t high, size_t low)
+{
+    const struct tc_rows_column *columns = pick->rows->columns;
+    uint64_t word = (uint64_t)columns[high].cells[pick->row].integer ^ UINT64_C(1) << 63;
+    return (duckdb_hugeint){.lower = (uint64_t)columns[low].cells[pick->row].integer,
+                            .upper = (int64_t)word};
+}
+
 void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
                             const struct tc__pick *picks, size_t count)
 {
     void *data = api->vector_get_data(vector);
     uint64_t *validity = NULL;
-    switch (picks[0].rows->columns[column].type) {
+    enum tc_column_type type = picks[0].rows->columns[column].type;
+    if (type == TC__COLUMN_UUID) {
+        size_t low = half_of(picks[0].rows, column);
+        COPY(duckdb_hugeint, ((void)cell, uuid_at(&picks[i], column, low)))
+        return;
+    }
+    switch (type) {
     case TC_COLUMN_TEXT:
         COPY(duckdb_string_t, text_at(picks[i].rows, cell))
         break;
@@ -128,13 +156,23 @@ static tc_status append_picks(void *context, const struct tc__pick *picks, size_
     return TC_OK;
 }
 
+size_t tc__duckdb_split_of(const struct tc__duckdb *d, enum tc_table table)
+{
+    size_t i = 0;
+    while (i < TC__SPLITS &&
+           !(d->base->splits[i].there && d->base->splits[i].kind->table == table)) {
+        i++;
+    }
+    return i;
+}
+
 static const struct tc_table_info *lane_info(const struct tc__duckdb *d, size_t lane)
 {
-    if (lane == TC__LANE_SCOPE) {
-        return &d->base->slices.scopes.info;
+    if (lane >= TC__LANE_SCOPES) {
+        return &d->base->splits[lane - TC__LANE_SCOPES].scopes.info;
     }
-    return lane == TC_TABLE_SLICE && d->base->has_slices ? &d->base->slices.slices.info
-                                                         : &d->base->schema->tables[lane];
+    size_t split = tc__duckdb_split_of(d, (enum tc_table)lane);
+    return split < TC__SPLITS ? &d->base->splits[split].facts.info : &d->base->schema->tables[lane];
 }
 
 static struct target target_of(struct tc__duckdb *d, size_t lane)
@@ -142,38 +180,53 @@ static struct target target_of(struct tc__duckdb *d, size_t lane)
     return (struct target){d, &d->lanes[lane], lane_info(d, lane)};
 }
 
-static tc_status empty_sort_buffer(struct tc__duckdb *d, struct tc_error *err)
+static tc_status empty_buffer(struct tc__duckdb *d, size_t split, struct tc_error *err)
 {
-    const struct tc__slice_store *s = &d->base->slices;
-    if (d->sort_buffer.row_count == 0) {
+    const struct tc__split *s = &d->base->splits[split];
+    struct tc__sort_buffer *buffer = &d->writers[split].buffer;
+    if (buffer->row_count == 0) {
         return TC_OK;
     }
-    struct target t = target_of(d, TC_TABLE_SLICE);
-    if (d->sort_buffer.row_count < SCAN_ROWS_MIN) {
-        return tc__sort_buffer_take(&d->sort_buffer, s->metric, s->last, append_picks, &t, err);
+    struct target t = target_of(d, s->kind->table);
+    if (buffer->row_count < SCAN_ROWS_MIN) {
+        return tc__sort_buffer_take(buffer, &s->order, append_picks, &t, err);
     }
-    tc_status status = tc__sort_buffer_order(&d->sort_buffer, s->metric, s->last, err);
-    status = status == TC_OK ? tc__scan_insert(d, &d->sort_buffer, err) : status;
-    tc__sort_buffer_reset(&d->sort_buffer);
+    tc_status status = tc__sort_buffer_order(buffer, &s->order, err);
+    status = status == TC_OK ? tc__scan_insert(d, t.info, buffer, err) : status;
+    tc__sort_buffer_reset(buffer);
     return status;
 }
 
-/* What a slice does not share with its scope, and the scope. The text stays that of rows. */
-static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
+/* An empty batch, made when it is first needed; its text will be another's. */
+static tc_status make_batch(struct tc_rows **io, const struct tc_column *columns, size_t count,
+                            struct tc_error *err)
 {
-    const struct tc__slice_part *part = &d->base->slices.slices;
+    if (*io == NULL) {
+        *io = tc_rows_create_for(columns, count);
+    }
+    return *io != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
+}
+
+/* NULL takes it back. */
+static void lend_text(struct tc_rows *to, const struct tc_rows *from)
+{
+    to->text = from == NULL ? NULL : from->text;
+    to->text_len = from == NULL ? 0 : from->text_len;
+}
+
+/* What a row does not share with its scope, and the scope. The text stays that of rows. */
+static tc_status narrow(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                        struct tc_error *err)
+{
+    const struct tc__split_part *part = &d->base->splits[split].facts;
+    struct tc__split_writer *w = &d->writers[split];
     int64_t scopes[TC_ROWS_MAX];
-    if (d->narrow == NULL) {
-        d->narrow = tc_rows_create_for(part->info.columns, part->info.column_count);
-    }
-    if (d->narrow == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
-    }
-    TC_TRY(tc__scopes_of(d, rows, scopes, err));
+    TC_TRY(make_batch(&w->narrow, part->columns, part->row_columns, err));
+    TC_TRY(tc__scopes_of(d, split, rows, scopes, err));
     size_t valid_bytes = (rows->count + 63) / 64 * sizeof(uint64_t);
-    for (size_t i = 0; i < part->info.column_count; i++) {
-        struct tc_rows_column *to = &d->narrow->columns[i];
-        if (part->from[i] == TC__SLICE_OWN) {
+    for (size_t i = 0; i < part->row_columns; i++) {
+        struct tc_rows_column *to = &w->narrow->columns[i];
+        if (part->from[i] == TC__SPLIT_OWN) {
             memset(to->valid, 0xff, valid_bytes);
             memcpy(to->cells, scopes, rows->count * sizeof scopes[0]);
         } else {
@@ -182,18 +235,19 @@ static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct
             memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
         }
     }
-    d->narrow->count = rows->count;
+    w->narrow->count = rows->count;
     return TC_OK;
 }
 
 /* Into the sort buffer, which is emptied first when it is full. */
-static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
+static tc_status pile_up(struct tc__duckdb *d, size_t split, struct tc_error *err)
 {
+    struct tc__split_writer *w = &d->writers[split];
     bool full = false;
-    tc_status status = tc__sort_buffer_add(&d->sort_buffer, rows, &full);
+    tc_status status = tc__sort_buffer_add(&w->buffer, w->narrow, &full);
     if (full) {
-        TC_TRY(empty_sort_buffer(d, err));
-        status = tc__sort_buffer_add(&d->sort_buffer, rows, &full);
+        TC_TRY(empty_buffer(d, split, err));
+        status = tc__sort_buffer_add(&w->buffer, w->narrow, &full);
     }
     if (full) {
         return tc_fail(err, TC_E_LIMIT, 0, "the texts of a batch are longer than it has text");
@@ -201,18 +255,33 @@ static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struc
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
 }
 
-static tc_status append_slices(struct tc__duckdb *d, const struct tc_rows *rows,
-                               struct tc_error *err)
+static tc_status append_wide(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                             struct tc_error *err)
 {
-    struct target t = target_of(d, TC_TABLE_SLICE);
-    TC_TRY(open_lane(d, t.lane, t.info, err));
-    TC_TRY(narrow(d, rows, err));
+    struct tc__split_writer *w = &d->writers[split];
+    TC_TRY(narrow(d, split, rows, err));
     /* Lent: what is in the sort buffer has its own. */
-    d->narrow->text = rows->text;
-    d->narrow->text_len = rows->text_len;
-    tc_status status = pile_up(d, d->narrow, err);
-    d->narrow->text = NULL;
-    d->narrow->text_len = 0;
+    lend_text(w->narrow, rows);
+    tc_status status = pile_up(d, split, err);
+    lend_text(w->narrow, NULL);
+    return status;
+}
+
+static tc_status append_split(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                              struct tc_error *err)
+{
+    const struct tc__split *s = &d->base->splits[split];
+    struct tc__split_writer *w = &d->writers[split];
+    struct target t = target_of(d, s->kind->table);
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    if (s->kind->widen == NULL) {
+        return append_wide(d, split, rows, err);
+    }
+    TC_TRY(make_batch(&w->wide, s->wide.columns, s->wide.column_count, err));
+    lend_text(w->wide, rows);
+    s->kind->widen(rows, w->wide);
+    tc_status status = append_wide(d, split, w->wide, err);
+    lend_text(w->wide, NULL);
     return status;
 }
 
@@ -232,14 +301,16 @@ tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_r
                             struct tc_error *err)
 {
     struct tc__duckdb *d = engine;
-    return table == TC_TABLE_SLICE && d->base->has_slices
-               ? append_slices(d, rows, err)
-               : tc__duckdb_append_to(d, table, rows, err);
+    size_t split = tc__duckdb_split_of(d, table);
+    return split < TC__SPLITS ? append_split(d, split, rows, err)
+                              : tc__duckdb_append_to(d, table, rows, err);
 }
 
 tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 {
-    TC_TRY(empty_sort_buffer(d, err));
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        TC_TRY(empty_buffer(d, i, err));
+    }
     for (size_t i = 0; i < TC__LANES; i++) {
         duckdb_appender appender = d->lanes[i].appender;
         if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
@@ -253,7 +324,9 @@ tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 {
     tc_status status = tc__duckdb_flush(d, err);
-    tc__sort_buffer_reset(&d->sort_buffer);
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        tc__sort_buffer_reset(&d->writers[i].buffer);
+    }
     for (size_t i = 0; i < TC__LANES; i++) {
         if (d->lanes[i].appender != NULL) {
             (void)d->api->appender_destroy(&d->lanes[i].appender);
@@ -269,7 +342,11 @@ void tc__duckdb_free_lanes(struct tc__duckdb *d)
             d->api->destroy_data_chunk(&d->lanes[i].chunk);
         }
     }
-    tc__sort_buffer_fini(&d->sort_buffer);
-    tc_rows_destroy(d->narrow);
-    tc__scopes_fini(&d->scopes);
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        struct tc__split_writer *w = &d->writers[i];
+        tc__sort_buffer_fini(&w->buffer);
+        tc_rows_destroy(w->narrow);
+        tc_rows_destroy(w->wide);
+        tc__scopes_fini(&w->scopes);
+    }
 }

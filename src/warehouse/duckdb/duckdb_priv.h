@@ -2,15 +2,15 @@
 /*
  * The DuckDB engine, over several files: engine.c opens and keeps transactions,
  * schema.c makes and migrates tables, append.c, query.c, forget.c and
- * parquet.c do what they say; slice.c says how telemetry slices are stored.
+ * parquet.c do what they say; split.c and request.c say how the large tables are stored.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 
 #include "warehouse/duckdb/load_priv.h"
 #include "warehouse/duckdb/scope_priv.h"
-#include "warehouse/duckdb/slice_priv.h"
 #include "warehouse/duckdb/sort_buffer_priv.h"
+#include "warehouse/duckdb/split_priv.h"
 #include "warehouse/engine_priv.h"
 #include "warehouse/schema_priv.h"
 
@@ -33,20 +33,27 @@ struct tc__duckdb_base {
     atomic_uint references;
     atomic_uint exports; /* files in the out folder so far: a name for each */
     bool is_own;         /* the daemon's: others may be writing while one forgets */
-    bool has_slices;     /* the schema has telemetry_slice_fact, stored as `slices` says */
-    struct tc__slice_store slices;
+    struct tc__split splits[TC__SPLITS];
     char data_dir[TC__DUCKDB_PATH_MAX];
     char description[32];
 };
 
-/* Lanes are numbered as tables, then: */
-#define TC__LANE_SCOPE TC_TABLE_COUNT
-#define TC__LANES (TC_TABLE_COUNT + 1)
+/* Lanes are numbered as tables, then those of scopes, as splits. */
+#define TC__LANE_SCOPES TC_TABLE_COUNT
+#define TC__LANES (TC_TABLE_COUNT + TC__SPLITS)
 
 /* Rows on their way into a table. */
 struct tc__duckdb_lane {
     duckdb_appender appender; /* NULL: none since begin */
     duckdb_data_chunk chunk;  /* NULL: never used */
+};
+
+/* Rows of a table that is split, on their way there. */
+struct tc__split_writer {
+    struct tc__sort_buffer buffer; /* those of this transaction that are not appended yet */
+    struct tc_rows *wide;          /* a batch; NULL: the table's rows are wide, or none yet */
+    struct tc_rows *narrow;        /* what a batch does not share with its scopes; or NULL */
+    struct tc__scopes scopes;
 };
 
 /*
@@ -58,12 +65,9 @@ struct tc__duckdb {
     const struct tc__duckdb_api *api;
     duckdb_connection connection;
     struct tc__duckdb_lane lanes[TC__LANES];
-    struct tc__sort_buffer
-        sort_buffer;        /* telemetry slices of this transaction that are not appended yet */
-    struct tc_rows *narrow; /* a batch on its way there */
-    struct tc__scopes scopes;
+    struct tc__split_writer writers[TC__SPLITS];
     bool in_transaction;
-    bool has_forgotten;      /* slices, in this transaction */
+    bool has_forgotten;      /* rows of a table that is split, in this transaction */
     atomic_bool interrupted; /* since the query began */
 };
 
@@ -88,6 +92,8 @@ tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *wh
 TC_CHECKED tc_status tc__duckdb_migrate(struct tc__duckdb *d, enum tc_warehouse_mode mode,
                                         struct tc_error *err);
 
+/* How a table is split; TC__SPLITS: it is not. */
+size_t tc__duckdb_split_of(const struct tc__duckdb *d, enum tc_table table);
 TC_CHECKED tc_status tc__duckdb_append(void *engine, enum tc_table table,
                                        const struct tc_rows *rows, struct tc_error *err);
 /* Rows of what the lane's table has. */

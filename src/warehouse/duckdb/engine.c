@@ -36,6 +36,7 @@ const struct tc__duckdb_type tc__duckdb_types[] = {
     [TC_COLUMN_REAL] = {DUCKDB_TYPE_DOUBLE, "DOUBLE"},
     [TC_COLUMN_BOOL] = {DUCKDB_TYPE_BOOLEAN, "BOOLEAN"},
     [TC_COLUMN_TIME] = {DUCKDB_TYPE_TIMESTAMP, "TIMESTAMP"},
+    [TC__COLUMN_UUID] = {DUCKDB_TYPE_UUID, "UUID"},
 };
 
 tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what,
@@ -309,10 +310,8 @@ static tc_status open_base(const struct tc_warehouse_config *config,
                    version[0] == 'v' ? version + 1 : version);
     base->schema = schema;
     base->is_own = config->own;
-    base->has_slices = schema->table_count > TC_TABLE_SLICE;
-    if (base->has_slices) {
-        tc__slice_store_init(&base->slices, &schema->tables[TC_TABLE_SLICE]);
-    }
+    tc__split_init(&base->splits[TC__SPLIT_SLICE], &tc__split_slices, schema);
+    tc__split_init(&base->splits[TC__SPLIT_REQUEST], &tc__split_requests, schema);
     atomic_init(&base->references, 1);
     return status;
 }
@@ -331,13 +330,16 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
         return status;
     }
     TC_TRY(connect_to(base, &d, err));
-    status = config->mode == TC_WAREHOUSE_WRITE ? tc__scan_register(d, err) : TC_OK;
+    status = tc__id_text_register(d, err);
+    if (status == TC_OK && config->mode == TC_WAREHOUSE_WRITE) {
+        status = tc__scan_register(d, err);
+    }
     status = status == TC_OK ? lock(d, err) : status;
     if (status == TC_OK) {
         status = tc__duckdb_migrate(d, config->mode, err);
     }
     /* Here nobody else writes yet; while the daemon runs, somebody may. */
-    if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE && base->has_slices) {
+    if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE) {
         status = tc__scopes_sweep(d, err);
     }
     if (status != TC_OK) {
@@ -388,7 +390,9 @@ static void rollback(void *engine)
     /* First, while there is a transaction for what they still hold. */
     (void)!tc__duckdb_end_appends(d, &ignored);
     (void)!tc__duckdb_run(d, "ROLLBACK", "", &ignored);
-    tc__scopes_forget(&d->scopes);
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        tc__scopes_forget(&d->writers[i].scopes);
+    }
     d->in_transaction = false;
 }
 

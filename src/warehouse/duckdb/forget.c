@@ -10,24 +10,36 @@
 struct deletion {
     struct tc_buf sql;
     const struct tc_table_info *info;
-    bool is_slices;
+    const struct tc__split *split; /* NULL: it is not */
     struct tc_bind binds[KEYS_MAX + 1];
     size_t bind_count;
 };
 
+static bool is_of_scope(const struct deletion *x, size_t column)
+{
+    return x->split != NULL && x->split->kind->is_of_scope(column);
+}
+
 /* " AND column", or what finds the rows whose scope has it; end_condition closes it. */
 static void begin_condition(struct deletion *x, size_t column)
 {
-    bool of_scope = x->is_slices && tc__slice_is_of_scope(column);
-    (void)tc_format(
-        &x->sql, " AND {}\"{}\"",
-        of_scope ? TC__SCOPE_ID " IN (SELECT " TC__SCOPE_ID " FROM " TC__SCOPE_TABLE " WHERE " : "",
-        x->info->columns[column].name);
+    (void)tc_format(&x->sql, " AND {}\"{}\"",
+                    tc_when(is_of_scope(x, column),
+                            TC__SCOPE_ID " IN (SELECT " TC__SCOPE_ID " FROM {} WHERE ",
+                            x->split == NULL ? "" : x->split->kind->scopes),
+                    x->info->columns[column].name);
+}
+
+/* A column of the view that is made of others cannot be asked for here. */
+static bool is_made(const struct deletion *x, size_t column)
+{
+    return x->split != NULL && x->split->kind->expression != NULL &&
+           x->split->kind->expression(column) != NULL;
 }
 
 static void end_condition(struct deletion *x, size_t column)
 {
-    if (x->is_slices && tc__slice_is_of_scope(column)) {
+    if (is_of_scope(x, column)) {
         tc_buf_char(&x->sql, ')');
     }
 }
@@ -53,10 +65,17 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
     struct deletion x = {
         .sql = tc_buf_make(sql, sizeof sql),
         .info = &d->base->schema->tables[what->table],
-        .is_slices = what->table == TC_TABLE_SLICE && d->base->has_slices,
     };
+    size_t split = tc__duckdb_split_of(d, what->table);
+    x.split = split < TC__SPLITS ? &d->base->splits[split] : NULL;
+    if ((key_count > 0 && is_made(&x, what->key_column)) ||
+        (what->before_us != INT64_MIN && is_made(&x, what->time_column)) ||
+        (what->want_null && is_made(&x, what->null_column))) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0, "rows of %s are not forgotten by that column",
+                       x.info->name);
+    }
     (void)tc_format(&x.sql, "DELETE FROM \"{}\" WHERE true",
-                    x.is_slices ? TC__SLICE_TABLE : x.info->name);
+                    x.split != NULL ? x.split->kind->facts : x.info->name);
     if (key_count > 0) {
         put_keys(&x, what->key_column, keys, key_count);
     }
@@ -75,7 +94,7 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
     struct tc_query query = {
         .sql = tc_buf_slice(&x.sql), .binds = x.binds, .bind_count = x.bind_count};
     TC_TRY(tc__duckdb_query(d, &query, tc__duckdb_take_int, out_count, &cut, err));
-    d->has_forgotten = d->has_forgotten || (x.is_slices && *out_count > 0);
+    d->has_forgotten = d->has_forgotten || (x.split != NULL && *out_count > 0);
     return TC_OK;
 }
 

@@ -122,14 +122,14 @@ tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
     return ok ? TC_OK : tc_fail(err, TC_E_IO, 0, "DuckDB does not take a table function");
 }
 
-tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *buffer,
-                          struct tc_error *err)
+tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *table,
+                          struct tc__sort_buffer *buffer, struct tc_error *err)
 {
     char sql[160];
     size_t batches = (buffer->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
     struct tc__scan scan = {
         .buffer = buffer,
-        .table = &d->base->slices.slices.info,
+        .table = table,
         .lane_rows = (batches + TC__SCAN_THREADS - 1) / TC__SCAN_THREADS * TC_ROWS_MAX,
     };
     if (getrandom(&scan.ticket, sizeof scan.ticket, 0) != (ssize_t)sizeof scan.ticket) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sort buffer of telemetry slices as a table function: see scan.c. */
+/* A sort buffer as a table function: see scan.c. */
 #ifndef TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
 
@@ -20,8 +20,10 @@ struct tc__scan {
 
 /* Once a database, before its configuration is locked. */
 TC_CHECKED tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err);
+/* The functions of split_priv.h, the same way. */
+TC_CHECKED tc_status tc__id_text_register(struct tc__duckdb *d, struct tc_error *err);
 /* Inserts all rows of a buffer that is in order. */
-TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *buffer,
-                                     struct tc_error *err);
+TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *table,
+                                     struct tc__sort_buffer *buffer, struct tc_error *err);
 
 #endif

@@ -59,18 +59,19 @@ static tc_status create_or_add(struct tc__duckdb *d, const struct tc_table_info 
     return info->since > have ? create_table(d, info, err) : add_columns(d, info, have, err);
 }
 
-/* Telemetry slices: two tables, the numbers of the one, and the view. */
-static tc_status upgrade_slices(struct tc__duckdb *d, const struct tc_table_info *info,
-                                unsigned have, struct tc_error *err)
+/* A table that is split: two tables, the numbers of the one, and the view. */
+static tc_status upgrade_split(struct tc__duckdb *d, const struct tc__split *s, unsigned have,
+                               struct tc_error *err)
 {
     char ddl[DDL_MAX];
     struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
-    TC_TRY(create_or_add(d, &d->base->slices.slices.info, have, err));
-    TC_TRY(create_or_add(d, &d->base->slices.scopes.info, have, err));
-    TC_TRY(tc__duckdb_run(d, "CREATE SEQUENCE IF NOT EXISTS " TC__SCOPE_SEQUENCE,
-                          TC__SCOPE_SEQUENCE, err));
-    tc__slice_put_view(&b, info);
-    return run_ddl(d, &b, info->name, err);
+    struct tc_buf sequence = tc_buf_make(ddl, sizeof ddl);
+    TC_TRY(create_or_add(d, &s->facts.info, have, err));
+    TC_TRY(create_or_add(d, &s->scopes.info, have, err));
+    (void)tc_format(&sequence, "CREATE SEQUENCE IF NOT EXISTS {}", s->kind->sequence);
+    TC_TRY(run_ddl(d, &sequence, s->kind->sequence, err));
+    tc__split_put_view(&b, s);
+    return run_ddl(d, &b, s->table->name, err);
 }
 
 static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *err)
@@ -80,8 +81,9 @@ static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *e
     struct timespec now;
     for (size_t i = 0; i < schema->table_count; i++) {
         const struct tc_table_info *info = &schema->tables[i];
-        TC_TRY(i == TC_TABLE_SLICE ? upgrade_slices(d, info, have, err)
-                                   : create_or_add(d, info, have, err));
+        size_t split = tc__duckdb_split_of(d, (enum tc_table)i);
+        TC_TRY(split < TC__SPLITS ? upgrade_split(d, &d->base->splits[split], have, err)
+                                  : create_or_add(d, info, have, err));
     }
     if (have == 0) {
         TC_TRY(tc__duckdb_run(

@@ -133,23 +133,21 @@ static void absorb_column(const struct tc__scopes *s, const struct tc_rows *rows
  * For this process: cheap, and with a secret, so that nobody can choose texts that meet. 128 bits:
  * that two scopes ever meet by chance is not to be expected.
  */
-static void hash_rows(const struct tc__duckdb *d, const struct tc_rows *rows,
-                      struct tc__scope_key *out)
+static void hash_rows(const struct tc__scopes *s, const struct tc__split_part *part,
+                      const struct tc_rows *rows, struct tc__scope_key *out)
 {
-    const struct tc__slice_part *part = &d->base->slices.scopes;
     for (size_t i = 0; i < rows->count; i++) {
-        out[i] = (struct tc__scope_key){d->scopes.secret[2], d->scopes.secret[3]};
+        out[i] = (struct tc__scope_key){s->secret[2], s->secret[3]};
     }
     for (size_t i = TC__SCOPE_FIRST; i < part->info.column_count; i++) {
-        absorb_column(&d->scopes, rows, part->from[i], out);
+        absorb_column(s, rows, part->from[i], out);
     }
 }
 
 /* For the table: the first half of a SHA-256, the same in every process. */
-static struct tc__scope_key digest_of(const struct tc__duckdb *d, const struct tc_rows *rows,
+static struct tc__scope_key digest_of(const struct tc__split_part *part, const struct tc_rows *rows,
                                       size_t row)
 {
-    const struct tc__slice_part *part = &d->base->slices.scopes;
     struct tc_sha256 sha;
     struct tc_digest digest;
     struct tc__scope_key key;
@@ -189,10 +187,10 @@ static tc_status take_known(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
-static tc_status get_ready(struct tc__duckdb *d, struct tc_error *err)
+static tc_status get_ready(struct tc__duckdb *d, size_t split, struct tc_error *err)
 {
-    struct tc__scopes *s = &d->scopes;
-    const struct tc_table_info *info = &d->base->slices.scopes.info;
+    struct tc__scopes *s = &d->writers[split].scopes;
+    const struct tc_table_info *info = &d->base->splits[split].scopes.info;
     char sql[160];
     bool cut = false;
     if (s->is_ready) {
@@ -210,9 +208,9 @@ static tc_status get_ready(struct tc__duckdb *d, struct tc_error *err)
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
     }
     (void)snprintf(sql, sizeof sql,
-                   "SELECT " TC__SCOPE_ID ", key_high, key_low FROM " TC__SCOPE_TABLE
-                   " ORDER BY " TC__SCOPE_ID " DESC LIMIT %zu",
-                   KNOWN_MAX);
+                   "SELECT " TC__SCOPE_ID ", key_high, key_low FROM %s ORDER BY " TC__SCOPE_ID
+                   " DESC LIMIT %zu",
+                   info->name, KNOWN_MAX);
     struct tc_query query = {.sql = tc_slice_cstr(sql)};
     TC_TRY(tc__duckdb_query(d, &query, take_known, &s->known, &cut, err));
     s->is_ready = true;
@@ -220,12 +218,15 @@ static tc_status get_ready(struct tc__duckdb *d, struct tc_error *err)
 }
 
 /* Numbers come in blocks, so that the database is asked seldom. */
-static tc_status next_id(struct tc__duckdb *d, int64_t *out, struct tc_error *err)
+static tc_status next_id(struct tc__duckdb *d, size_t split, int64_t *out, struct tc_error *err)
 {
-    struct tc__scopes *s = &d->scopes;
+    struct tc__scopes *s = &d->writers[split].scopes;
     if (s->next == s->end) {
         int64_t block = 0;
-        TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT nextval('" TC__SCOPE_SEQUENCE "')"), &block, err));
+        char sql[96];
+        (void)snprintf(sql, sizeof sql, "SELECT nextval('%s')",
+                       d->base->splits[split].kind->sequence);
+        TC_TRY(tc__duckdb_ask(d, tc_slice_cstr(sql), &block, err));
         if (block <= 0) {
             return tc_fail(err, TC_E_IO, 0, "DuckDB gives no numbers for scopes");
         }
@@ -238,22 +239,22 @@ static tc_status next_id(struct tc__duckdb *d, int64_t *out, struct tc_error *er
 
 /* ---- new ones ---- */
 
-static tc_status append_fresh(struct tc__duckdb *d, struct tc_error *err)
+static tc_status append_fresh(struct tc__duckdb *d, size_t split, struct tc_error *err)
 {
-    struct tc_rows *fresh = d->scopes.fresh;
+    struct tc_rows *fresh = d->writers[split].scopes.fresh;
     tc_status status =
-        fresh->count == 0 ? TC_OK : tc__duckdb_append_to(d, TC__LANE_SCOPE, fresh, err);
+        fresh->count == 0 ? TC_OK : tc__duckdb_append_to(d, TC__LANE_SCOPES + split, fresh, err);
     tc_rows_reset(fresh);
     return status;
 }
 
-static tc_status add_scope(struct tc__duckdb *d, const struct tc_rows *rows, size_t row,
-                           struct tc__scope_key key, int64_t id, struct tc_error *err)
+static tc_status add_scope(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                           size_t row, struct tc__scope_key key, int64_t id, struct tc_error *err)
 {
-    const struct tc__slice_part *part = &d->base->slices.scopes;
-    struct tc_rows *fresh = d->scopes.fresh;
+    const struct tc__split_part *part = &d->base->splits[split].scopes;
+    struct tc_rows *fresh = d->writers[split].scopes.fresh;
     if (!tc_rows_add(fresh)) {
-        TC_TRY(append_fresh(d, err));
+        TC_TRY(append_fresh(d, split, err));
         (void)tc_rows_add(fresh);
     }
     tc_rows_int(fresh, TC__SCOPE_COLUMN_ID, id);
@@ -268,38 +269,39 @@ static tc_status add_scope(struct tc__duckdb *d, const struct tc_rows *rows, siz
     return TC_OK;
 }
 
-static tc_status find_scope(struct tc__duckdb *d, const struct tc_rows *rows, size_t row,
-                            int64_t *out, struct tc_error *err)
+static tc_status find_scope(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                            size_t row, int64_t *out, struct tc_error *err)
 {
-    struct tc__scope_key key = digest_of(d, rows, row);
-    *out = tc__scope_map_get(&d->scopes.known, key);
+    struct tc__scope_map *known = &d->writers[split].scopes.known;
+    struct tc__scope_key key = digest_of(&d->base->splits[split].scopes, rows, row);
+    *out = tc__scope_map_get(known, key);
     if (*out != 0) {
         return TC_OK;
     }
-    TC_TRY(next_id(d, out, err));
-    TC_TRY(add_scope(d, rows, row, key, *out, err));
-    tc_status status = tc__scope_map_put(&d->scopes.known, key, *out);
+    TC_TRY(next_id(d, split, out, err));
+    TC_TRY(add_scope(d, split, rows, row, key, *out, err));
+    tc_status status = tc__scope_map_put(known, key, *out);
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for scopes");
 }
 
-tc_status tc__scopes_of(struct tc__duckdb *d, const struct tc_rows *rows, int64_t *out,
-                        struct tc_error *err)
+tc_status tc__scopes_of(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                        int64_t *out, struct tc_error *err)
 {
     struct tc__scope_key keys[TC_ROWS_MAX];
-    struct tc__scope_map *seen = &d->scopes.seen;
-    TC_TRY(get_ready(d, err));
-    hash_rows(d, rows, keys);
+    struct tc__scope_map *seen = &d->writers[split].scopes.seen;
+    TC_TRY(get_ready(d, split, err));
+    hash_rows(&d->writers[split].scopes, &d->base->splits[split].scopes, rows, keys);
     for (size_t i = 0; i < rows->count; i++) {
         out[i] = tc__scope_map_get(seen, keys[i]);
         if (out[i] == 0) {
-            TC_TRY(find_scope(d, rows, i, &out[i], err));
+            TC_TRY(find_scope(d, split, rows, i, &out[i], err));
             tc_status status = tc__scope_map_put(seen, keys[i], out[i]);
             if (status != TC_OK) {
                 return tc_fail(err, status, 0, "no memory for scopes");
             }
         }
     }
-    return append_fresh(d, err);
+    return append_fresh(d, split, err);
 }
 
 /* ---- the end ---- */
@@ -326,10 +328,18 @@ void tc__scopes_fini(struct tc__scopes *s)
 
 tc_status tc__scopes_sweep(struct tc__duckdb *d, struct tc_error *err)
 {
-    TC_TRY(tc__duckdb_run(d,
-                          "DELETE FROM " TC__SCOPE_TABLE " WHERE " TC__SCOPE_ID
-                          " NOT IN (SELECT " TC__SCOPE_ID " FROM " TC__SLICE_TABLE ")",
-                          "scopes that nothing names cannot be deleted", err));
-    tc__scopes_forget(&d->scopes);
+    for (size_t i = 0; i < TC__SPLITS; i++) {
+        const struct tc__split *s = &d->base->splits[i];
+        char sql[256];
+        if (!s->there) {
+            continue;
+        }
+        (void)snprintf(sql, sizeof sql,
+                       "DELETE FROM %s WHERE " TC__SCOPE_ID " NOT IN (SELECT " TC__SCOPE_ID
+                       " FROM %s)",
+                       s->kind->scopes, s->kind->facts);
+        TC_TRY(tc__duckdb_run(d, sql, "scopes that nothing names cannot be deleted", err));
+        tc__scopes_forget(&d->writers[i].scopes);
+    }
     return TC_OK;
 }

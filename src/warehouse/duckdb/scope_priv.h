@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scopes of telemetry slices and their numbers, for one connection. A cache: a scope that it
- * does not know (another connection just made it, or there are too many) gets a second row and
+ * The scopes of a table that is split, and their numbers, for one connection. A cache: a scope that
+ * it does not know (another connection just made it, or there are too many) gets a second row and
  * number, which costs its bytes and changes no answer. Never the other way round: a number stands
  * for one scope.
  */
@@ -51,17 +51,17 @@ struct tc__scopes {
     bool is_ready;         /* the secret is drawn, `known` was read */
     int64_t next;          /* numbers of our own that are left: next .. end */
     int64_t end;           /* of the block that the database gave */
-    struct tc_rows *fresh; /* rows of telemetry_scope that are not appended yet */
+    struct tc_rows *fresh; /* rows of the table of scopes that are not appended yet */
 };
 
-/* The numbers of the scopes of rows of telemetry_slice_fact; new ones are appended. */
-TC_CHECKED tc_status tc__scopes_of(struct tc__duckdb *d, const struct tc_rows *rows, int64_t *out,
-                                   struct tc_error *err);
+/* The numbers of the scopes of wide rows; new ones are appended. split: TC__SPLIT_SLICE, ... */
+TC_CHECKED tc_status tc__scopes_of(struct tc__duckdb *d, size_t split, const struct tc_rows *rows,
+                                   int64_t *out, struct tc_error *err);
 /* What was given out since begin does not count: after a rollback. */
 void tc__scopes_forget(struct tc__scopes *s);
 void tc__scopes_fini(struct tc__scopes *s);
 
-/* Deletes scopes that no slice names. Nobody else may be writing. */
+/* Deletes scopes that no row names. Nobody else may be writing. */
 TC_CHECKED tc_status tc__scopes_sweep(struct tc__duckdb *d, struct tc_error *err);
 
 #endif

@@ -174,7 +174,29 @@ static void order_by_digits(struct tc__sort_buffer *p, size_t column)
     tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
 }
 
-tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column, size_t real_column,
+static void fill_order(struct tc__sort_buffer *p)
+{
+    size_t at = 0;
+    for (size_t b = 0; b < p->count; b++) {
+        for (size_t i = 0; i < p->batches[b]->count; i++) {
+            p->order[at++].value = b * TC_ROWS_MAX + i;
+        }
+    }
+}
+
+/* The order of those with equal numbers stays. */
+static void order_by_number(struct tc__sort_buffer *p, size_t column)
+{
+    for (size_t at = 0; at < p->row_count; at++) {
+        struct tc__pick row = pick(p, at);
+        bool null = tc_rows_is_null(row.rows, column, row.row);
+        uint64_t value = (uint64_t)row.rows->columns[column].cells[row.row].integer;
+        p->order[at].key = null ? 0 : value ^ UINT64_C(1) << 63; /* negative ones first */
+    }
+    tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
+}
+
+tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, const struct tc__order *order,
                                 struct tc_error *err)
 {
     if (p->order == NULL) {
@@ -184,8 +206,14 @@ tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column, s
         }
     }
     lend_text(p, p->text, p->text_len);
-    order_by_text(p, text_column);
-    order_by_digits(p, real_column);
+    if (order->how == TC__ORDER_NUMBERS) {
+        fill_order(p);
+        order_by_number(p, order->second);
+        order_by_number(p, order->first);
+    } else {
+        order_by_text(p, order->first);
+        order_by_digits(p, order->second);
+    }
     return TC_OK;
 }
 
@@ -199,12 +227,11 @@ size_t tc__sort_buffer_picks(const struct tc__sort_buffer *p, size_t at, struct 
     return count;
 }
 
-tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, size_t text_column, size_t real_column,
+tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, const struct tc__order *order,
                                tc__pick_fn give, void *context, struct tc_error *err)
 {
     struct tc__pick picks[TC_ROWS_MAX];
-    tc_status status =
-        p->row_count > 0 ? tc__sort_buffer_order(p, text_column, real_column, err) : TC_OK;
+    tc_status status = p->row_count > 0 ? tc__sort_buffer_order(p, order, err) : TC_OK;
     for (size_t at = 0; at < p->row_count && status == TC_OK; at += TC_ROWS_MAX) {
         size_t count = tc__sort_buffer_picks(p, at, picks);
         status = give(context, picks, count, err);

@@ -3,7 +3,8 @@
  * Telemetry slices are put in order before DuckDB gets them: those of one metric beside each other.
  * DuckDB packs 1,024 numbers at a time; of one metric they have the same digits and take 2 or 3
  * bytes each, of many mixed metrics, as exporters are scraped, they take 8. A sort buffer holds as
- * many rows as a row group of DuckDB's, so what is ordered is stored together.
+ * many rows as a row group of DuckDB's, so what is ordered is stored together. Requests are put in
+ * order too, by scope and time.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_SORT_BUFFER_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SORT_BUFFER_PRIV_H
@@ -19,6 +20,14 @@
 #define TC__SORT_BUFFER_ROWS ((size_t)TC__SORT_BUFFER_BATCHES * TC_ROWS_MAX)
 #define TC__SORT_BUFFER_TEXT_MAX ((size_t)128 << 20)
 #define TC__SORT_BUFFER_SLOTS 8192
+
+/* Rows with equal text in a column together, in the order in which they came, and such groups by
+ * the digits of the numbers in another column; or by whole numbers. NULL comes first. */
+struct tc__order {
+    enum { TC__ORDER_TEXT_DIGITS, TC__ORDER_NUMBERS } how;
+    size_t first;
+    size_t second;
+};
 
 /* A row of a batch. */
 struct tc__pick {
@@ -46,18 +55,14 @@ struct tc__sort_buffer {
 TC_CHECKED tc_status tc__sort_buffer_add(struct tc__sort_buffer *p, const struct tc_rows *rows,
                                          bool *out_full);
 
-/*
- * Gives all rows, at most TC_ROWS_MAX at a time: those with equal text in text_column together, in
- * the order in which they came, and such groups by the digits of the numbers in real_column. The
- * buffer is empty afterwards, also when give fails.
- */
-TC_CHECKED tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, size_t text_column,
-                                          size_t real_column, tc__pick_fn give, void *context,
-                                          struct tc_error *err);
+/* Gives all rows in that order, at most TC_ROWS_MAX at a time. The buffer is empty afterwards, also
+ * when give fails. */
+TC_CHECKED tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, const struct tc__order *order,
+                                          tc__pick_fn give, void *context, struct tc_error *err);
 
 /* Puts all rows in that order, for tc__sort_buffer_picks, until the buffer is reset. */
-TC_CHECKED tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column,
-                                           size_t real_column, struct tc_error *err);
+TC_CHECKED tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, const struct tc__order *order,
+                                           struct tc_error *err);
 /* At most TC_ROWS_MAX rows from the at-th on; the number of them. Any thread. */
 size_t tc__sort_buffer_picks(const struct tc__sort_buffer *p, size_t at, struct tc__pick *out);
 

@@ -125,10 +125,10 @@ static void every_table_takes_every_type(void **state)
         assert_int_equal(tc_warehouse_append(w, (enum tc_table)t, rows, &err), TC_OK);
         assert_int_equal(tc_warehouse_commit(w, &err), TC_OK);
         (void)snprintf(sql, sizeof sql, "SELECT * FROM %s", tc_table_info((enum tc_table)t)->name);
-        /* Slices may come in another order: they are compared by their own test. */
+        /* Slices and requests may come in another order: they have tests of their own. */
         struct compare compare = {rows, 0};
         struct tc_query query = {.sql = tc_slice_cstr(sql)};
-        if (t != TC_TABLE_SLICE) {
+        if (t != TC_TABLE_SLICE && t != TC_TABLE_REQUEST) {
             assert_int_equal(tc_warehouse_query(w, &query, compare_rows, &compare, NULL, &err),
                              TC_OK);
             assert_int_equal(compare.at, rows->count);

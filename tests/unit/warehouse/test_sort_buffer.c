@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+static const struct tc__order ORDER = {TC__ORDER_TEXT_DIGITS, 0, 2};
+
 static const struct tc_column COLUMNS[] = {
     {"metric", TC_COLUMN_TEXT, 1, "", ""},
     {"id", TC_COLUMN_INT, 1, "", ""},
@@ -75,7 +77,7 @@ static void equal_texts_come_together_in_their_order(void **state)
         assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
         assert_false(full);
     }
-    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_OK);
+    assert_int_equal(tc__sort_buffer_take(&buffer, &ORDER, see, s, &err), TC_OK);
     assert_int_equal(s->count, (size_t)id);
     size_t groups = 1;
     size_t b_groups_end = 0;
@@ -88,7 +90,7 @@ static void equal_texts_come_together_in_their_order(void **state)
     assert_int_equal(groups, 5);
     assert_int_equal(b_groups_end, 1); /* those with digits are beside each other */
     /* Empty afterwards, and good for more. */
-    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_OK);
+    assert_int_equal(tc__sort_buffer_take(&buffer, &ORDER, see, s, &err), TC_OK);
     assert_int_equal(s->count, (size_t)id);
     assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
     assert_int_equal(buffer.row_count, r->count);
@@ -114,7 +116,7 @@ static void a_full_pile_takes_no_more_until_it_is_taken(void **state)
     assert_true(full);
     assert_int_equal(buffer.row_count, TC__SORT_BUFFER_BATCHES);
     s->fail_at = 1;
-    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_E_IO);
+    assert_int_equal(tc__sort_buffer_take(&buffer, &ORDER, see, s, &err), TC_E_IO);
     assert_int_equal(buffer.row_count, 0);
     assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
     assert_false(full);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the benchmarks of the warehouse share: limits, times, questions, options. */
+#ifndef TC_BENCH_WAREHOUSE_LOAD_H
+#define TC_BENCH_WAREHOUSE_LOAD_H
+
+#include "base/clock.h"
+#include "warehouse/duckdb/duckdb_priv.h"
+
+#include <ftw.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROWS_DEFAULT 10000000
+#define REPEATS 20
+
+/* The limits, for 10 million rows on two cores. */
+#define LIMIT_ROWS_PER_S 500000.0
+#define LIMIT_BYTES_PER_ROW 48.0
+#define LIMIT_QUERY_MS 100.0 /* at the median: the longest of twenty is often a neighbour's */
+
+static bool as_json;
+static int status;
+
+/* Wall and processor time. The machine may be busy with other things: the second says so. */
+struct spent {
+    int64_t wall_ns;
+    int64_t cpu_ns; /* of all threads */
+};
+
+static struct spent spent_now(void)
+{
+    struct timespec cpu;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (struct spent){tc_mono_ns(), cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
+}
+
+static void add_since(struct spent *sum, struct spent begin)
+{
+    struct spent now = spent_now();
+    sum->wall_ns += now.wall_ns - begin.wall_ns;
+    sum->cpu_ns += now.cpu_ns - begin.cpu_ns;
+}
+
+static void die(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void must(tc_status result, const char *what, const struct tc_error *err)
+{
+    if (result != TC_OK) {
+        die(what, err->message);
+    }
+}
+
+static void breach(const char *what, double value, double limit, const char *unit)
+{
+    (void)fprintf(stderr, "BREACH warehouse: %s: %.1f %s, the limit is %.1f\n", what, value, unit,
+                  limit);
+    status = 1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)ftw;
+    return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+static void remove_folder(const char *dir)
+{
+    (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct tc_warehouse *open_in(const char *dir, enum tc_warehouse_mode mode)
+{
+    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .own = true};
+    struct tc_warehouse *w = NULL;
+    struct tc_error err;
+    must(tc_warehouse_open(&config, &w, &err), "open", &err);
+    return w;
+}
+
+static uint64_t file_bytes(const char *dir)
+{
+    char path[600];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, dir);
+    if (stat(path, &st) != 0) {
+        die(path, "is not there");
+    }
+    return (uint64_t)st.st_size;
+}
+
+/* ---- questions ---- */
+
+static tc_status count_rows(void *context, const struct tc_rows *rows)
+{
+    size_t *count = context;
+    *count += rows->count;
+    return TC_OK;
+}
+
+struct question {
+    const char *name;
+    const char *sql;
+    size_t bind_count;
+    struct tc_bind binds[5];
+};
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
+{
+    int64_t took_ns[REPEATS];
+    struct spent spent = {0, 0};
+    struct tc_error err;
+    size_t rows = 0;
+    struct tc_query query = {
+        .sql = tc_slice_cstr(q->sql), .binds = q->binds, .bind_count = q->bind_count};
+    for (int i = 0; i < REPEATS; i++) {
+        struct spent begin = spent_now();
+        rows = 0;
+        must(tc_warehouse_query(w, &query, count_rows, &rows, NULL, &err), q->name, &err);
+        took_ns[i] = tc_mono_ns() - begin.wall_ns;
+        add_since(&spent, begin);
+    }
+    qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);
+    double p50 = (double)took_ns[REPEATS / 2] / 1e6;
+    double max = (double)took_ns[REPEATS - 1] / 1e6;
+    double cpu = (double)spent.cpu_ns / REPEATS / 1e6;
+    if (as_json) {
+        printf("{\"bench\":\"warehouse\",\"query\":\"%s\",\"rows\":%zu,\"p50_ms\":%.1f,"
+               "\"max_ms\":%.1f,\"cpu_ms\":%.1f}\n",
+               q->name, rows, p50, max, cpu);
+    } else {
+        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms   processor %6.1f ms\n", q->name,
+               rows, p50, max, cpu);
+    }
+    if (gate && p50 > LIMIT_QUERY_MS) {
+        breach(q->name, p50, LIMIT_QUERY_MS, "ms at the median");
+    }
+}
+
+static struct tc_bind text(const char *s)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(s)};
+}
+
+static void say_load(const char *how, size_t count, struct spent took, uint64_t bytes)
+{
+    double seconds = (double)took.wall_ns / 1e9;
+    double cpu_us = (double)took.cpu_ns / 1e3 / (double)count;
+    if (as_json) {
+        printf(
+            "{\"bench\":\"warehouse\",\"how\":\"%s\",\"rows\":%zu,\"seconds\":%.2f,"
+            "\"rows_per_s\":%.0f,\"cpu_us_per_row\":%.2f,\"bytes\":%llu,\"bytes_per_row\":%.1f}\n",
+            how, count, seconds, (double)count / seconds, cpu_us, (unsigned long long)bytes,
+            (double)bytes / (double)count);
+    } else {
+        printf("%-12s %zu rows in %.1f s: %.0f rows/s, %.2f us of processor and %.1f bytes on disk "
+               "a row\n",
+               how, count, seconds, (double)count / seconds, cpu_us, (double)bytes / (double)count);
+    }
+    (void)fflush(stdout);
+}
+
+static size_t read_options(int argc, char **argv, char *dir, size_t size)
+{
+    static const struct option options[] = {{"rows", required_argument, NULL, 'r'},
+                                            {"dir", required_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    uint64_t rows = ROWS_DEFAULT;
+    int option = 0;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'r' && tc_slice_is_u64(tc_slice_cstr(optarg), &rows) && rows > 0) {
+            continue;
+        }
+        if (option == 'd') {
+            (void)snprintf(dir, size, "%s/tc_bench_XXXXXX", optarg);
+        } else if (option == 'j') {
+            as_json = true;
+        } else {
+            (void)fprintf(option == 'h' ? stdout : stderr,
+                          "usage: %s [--rows N] [--dir DIR] [--json]\n", argv[0]);
+            exit(option == 'h' ? 0 : 2);
+        }
+    }
+    return (size_t)rows;
+}
+
+/* After a load and its questions. */
+static void judge_load(size_t count, struct spent took, uint64_t bytes)
+{
+    double rate = (double)count / ((double)took.wall_ns / 1e9);
+    double per_row = (double)bytes / (double)count;
+    if (rate < LIMIT_ROWS_PER_S) {
+        breach("rows a second", rate, LIMIT_ROWS_PER_S, "rows/s");
+    }
+    if (per_row > LIMIT_BYTES_PER_ROW) {
+        breach("bytes on disk", per_row, LIMIT_BYTES_PER_ROW, "bytes per row");
+    }
+}
+
+#endif
