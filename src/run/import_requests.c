@@ -162,7 +162,7 @@ static tc_status write_batch(void *context, size_t serving, struct tc_rows *rows
     fill_real(rows, TC_REQUEST_CONCURRENCY, point, TC_SERVING_CONCURRENCY);
     fill_real(rows, TC_REQUEST_REQUEST_RATE, point, TC_SERVING_REQUEST_RATE);
     w->rows += rows->count;
-    return tc_warehouse_append(w->i->w, TC_TABLE_REQUEST, rows, err);
+    return tc__import_append(w->i, TC_TABLE_REQUEST, rows, err);
 }
 
 tc_status tc__import_write_requests(struct tc__import *i, uint64_t *io_rows, struct tc_error *err)
