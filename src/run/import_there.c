@@ -91,42 +91,105 @@ static void say_difference(struct tc__import *i, struct tc_json files, char *out
     }
 }
 
-/* The id is there with another manifest: the same bytes under other names are the same run. */
-static tc_status compare_content(struct tc__import *i, struct tc_slice manifest,
-                                 struct tc_error *err)
+/* In which way a run has other content, in words; empty: the same bytes, and no other name was
+ * given. */
+static tc_status compare_content(struct tc__import *i, struct tc_slice run, char *out, size_t size,
+                                 struct tc_slice *out_name, struct tc_error *err)
 {
-    struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
+    struct tc_bind id = tc__bind_text(run);
     struct tc_slice uris = TC_EMPTY;
     struct tc_json files;
-    struct tc_slice name = TC_EMPTY;
-    char what[200] = "";
-    TC_TRY(ask_text(i, "SELECT name FROM benchmark_run_fact WHERE run_id = ?", &id, 1, &name, err));
+    struct tc_error ignored;
+    TC_TRY(
+        ask_text(i, "SELECT name FROM benchmark_run_fact WHERE run_id = ?", &id, 1, out_name, err));
     TC_TRY(ask_text(i, "SELECT raw_uris FROM artifact_lineage_dim WHERE run_id = ?", &id, 1, &uris,
                     err));
     struct tc_json_parser *parser = tc_json_parser_create();
     if (parser == NULL) {
         return tc__import_nomem(err);
     }
-    if (tc_json_parse(parser, uris, &files, err) == TC_OK) {
-        say_difference(i, files, what, sizeof what);
+    if (tc_json_parse(parser, uris, &files, &ignored) == TC_OK) {
+        say_difference(i, files, out, size);
+    } else {
+        (void)snprintf(out, size, "its files are not known");
     }
     tc_json_parser_destroy(parser);
-    bool other_name = i->want->name != NULL && !tc_slice_eq(name, tc_slice_cstr(i->want->name));
-    if (what[0] == '\0' && !other_name) {
-        i->other_file_names = true;
-        i->name = name;
-        (void)snprintf(i->manifest_text, sizeof i->manifest_text, "%.*s", TC_FMT(manifest));
-        return TC_OK;
+    if (out[0] == '\0' && i->want->name != NULL &&
+        !tc_slice_eq(*out_name, tc_slice_cstr(i->want->name))) {
+        (void)snprintf(out, size, "its name differs");
     }
+    return TC_OK;
+}
+
+/* The run is the one that is there, be it with other names of files in its manifest. */
+static void take_over(struct tc__import *i, struct tc_slice manifest, struct tc_slice name)
+{
+    i->other_file_names = true;
+    i->name = name;
+    (void)snprintf(i->manifest_text, sizeof i->manifest_text, "%.*s", TC_FMT(manifest));
+}
+
+/* The id is there with another manifest: the same bytes under other names are the same run. */
+static tc_status need_same_content(struct tc__import *i, struct tc_slice manifest,
+                                   struct tc_error *err)
+{
+    struct tc_slice name = TC_EMPTY;
+    char what[200] = "";
+    TC_TRY(compare_content(i, tc_slice_cstr(i->run_id), what, sizeof what, &name, err));
     if (what[0] == '\0') {
-        (void)snprintf(what, sizeof what, "its name differs");
+        take_over(i, manifest, name);
+        return TC_OK;
     }
     tc__import_error(i, TC__NOWHERE, TC_EMPTY, TC_LIT("run_id"), tc_slice_cstr(what));
     return tc_fail(err, TC_E_MALFORMED, 0,
                    "run %s is there with other content; give another --run-id, or none", i->run_id);
 }
 
-/* Before the names of files were left out of it, an id was of the manifest's digest. */
+/* ---- runs of before the names of files were left out of ids ---- */
+
+/* Their id is of the manifest's digest. One with the same bytes, and no name of its own but that of
+ * one of its files, unless it is the name that is given here. */
+static tc_status find_renamed(struct tc__import *i, bool *out, struct tc_error *err)
+{
+    static const char SQL[] =
+        "SELECT r.run_id FROM benchmark_run_fact r JOIN artifact_lineage_dim l ON l.run_id = "
+        "r.run_id WHERE r.run_id = 'run-' || substr(r.artifact_manifest_digest, 8, 16) AND "
+        "l.raw_uris LIKE ? AND (r.name = ? OR (? = '' AND l.raw_uris LIKE '%\"name\":\"' || r.name "
+        "|| '\"%')) ORDER BY r.run_id";
+    struct tc_slice name = i->contract != NULL ? i->name : tc_slice_cstr(i->want->name);
+    struct tc_slice id = TC_EMPTY;
+    struct tc_slice manifest = TC_EMPTY;
+    struct tc_slice kept_name = TC_EMPTY;
+    char like[TC_DIGEST_TEXT + 2];
+    char what[200] = "";
+    size_t n = 0;
+    while (n < i->source_count &&
+           (i->sources[n].left_out || i->sources[n].file->role != TC_ROLE_RESULT)) {
+        n++;
+    }
+    if (n == i->source_count) {
+        return TC_OK;
+    }
+    (void)snprintf(like, sizeof like, "%%%s%%", i->sources[n].digest_text);
+    struct tc_bind binds[] = {tc__bind_text(tc_slice_cstr(like)), tc__bind_text(name),
+                              tc__bind_text(name)};
+    TC_TRY(ask_text(i, SQL, binds, 3, &id, err));
+    if (id.len == 0 || id.len >= sizeof i->run_id) {
+        return TC_OK;
+    }
+    TC_TRY(compare_content(i, id, what, sizeof what, &kept_name, err));
+    if (what[0] != '\0') {
+        return TC_OK;
+    }
+    struct tc_bind bind = tc__bind_text(id);
+    TC_TRY(ask_text(i, "SELECT artifact_manifest_digest FROM benchmark_run_fact WHERE run_id = ?",
+                    &bind, 1, &manifest, err));
+    (void)snprintf(i->run_id, sizeof i->run_id, "%.*s", TC_FMT(id));
+    take_over(i, manifest, kept_name);
+    *out = true;
+    return TC_OK;
+}
+
 static tc_status find_older(struct tc__import *i, bool *out, struct tc_error *err)
 {
     struct tc_bind digest = tc__bind_text(tc_slice_cstr(i->manifest_text));
@@ -141,8 +204,9 @@ static tc_status find_older(struct tc__import *i, bool *out, struct tc_error *er
     if (id.len > 0 && id.len < sizeof i->run_id) {
         (void)snprintf(i->run_id, sizeof i->run_id, "%.*s", TC_FMT(id));
         *out = true;
+        return TC_OK;
     }
-    return TC_OK;
+    return i->repetition == 0 ? find_renamed(i, out, err) : TC_OK;
 }
 
 tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err)
@@ -157,7 +221,7 @@ tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *
         return find_older(i, out, err);
     }
     if (!tc_slice_eq(digest, tc_slice_cstr(i->manifest_text))) {
-        TC_TRY(compare_content(i, digest, err));
+        TC_TRY(need_same_content(i, digest, err));
     }
     *out = true;
     return TC_OK;
