@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "result/json.h"
+#include "result/requests.h"
 #include "result/result.h"
 
 #include <math.h>
@@ -26,6 +27,36 @@ static void check_row(const struct tc_result_row *row)
     }
 }
 
+static tc_status take_requests(void *context, size_t serving, struct tc_rows *rows,
+                               struct tc_error *err)
+{
+    size_t column = 0;
+    size_t row = 0;
+    uint64_t *count = context;
+    (void)serving;
+    (void)err;
+    TC_ASSERT(tc_rows_are_sound(rows, &column, &row));
+    for (row = 0; row < rows->count; row++) {
+        TC_ASSERT(!tc_rows_is_null(rows, TC_REQUEST_STATUS, row));
+        for (column = TC_REQUEST_QUEUE; column <= TC_REQUEST_E2E; column++) {
+            double ms = tc_rows_get_real(rows, column, row);
+            TC_ASSERT(ms >= 0 && ms <= TC_REQUEST_MS_MAX);
+        }
+    }
+    *count += rows->count;
+    return TC_OK;
+}
+
+/* As many as the first reading counted, each of them sound. */
+static void read_requests(struct tc_slice bytes, const struct tc_reader *reader, uint64_t want)
+{
+    struct tc_error err = {.message = ""};
+    uint64_t count = 0;
+    TC_ASSERT(tc_result_read_requests(TC_LIT("fuzz"), bytes, reader, take_requests, &count, &err) ==
+              TC_OK);
+    TC_ASSERT(count == want);
+}
+
 static void read_with(struct tc_slice bytes, const struct tc_reader *reader)
 {
     struct tc_result *r = NULL;
@@ -41,6 +72,9 @@ static void read_with(struct tc_slice bytes, const struct tc_reader *reader)
     struct tc_grow out = {0};
     tc_result_json(&out, TC_LIT("fuzz"), r);
     tc_grow_fini(&out);
+    if (tc_result_requests(r) > 0) {
+        read_requests(bytes, reader, tc_result_requests(r));
+    }
     tc_result_destroy(r);
 }
 

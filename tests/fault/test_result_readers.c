@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/yaml/json.h"
+#include "result/requests.h"
 #include "result/result.h"
 #include "support/faulty.h"
 
@@ -102,6 +103,40 @@ static void no_reader_minds_a_lack_of_memory(void **state)
     }
 }
 
+static tc_status count_requests(void *context, size_t serving, struct tc_rows *rows,
+                                struct tc_error *err)
+{
+    size_t *count = context;
+    (void)serving;
+    (void)err;
+    *count += rows->count;
+    return TC_OK;
+}
+
+static void requests_do_not_mind_either(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"model_id\":\"m\",\"completed\":1,\"duration\":1,\"request_throughput\":1,"
+        "\"mean_ttft_ms\":1,\"ttfts\":[0.5,0],\"errors\":[\"\",\"no\"],\"itls\":[[1],[]]}";
+    long at = 0;
+    for (; at < CALLS_MAX; at++) {
+        struct tc_error err = {.message = ""};
+        size_t count = 0;
+        plan(FAULT_ALLOC, at);
+        tc_status status = tc_result_read_requests(TC_LIT("f"), tc_slice_cstr(text), NULL,
+                                                   count_requests, &count, &err);
+        bool hit = tc_faulty_plan->hit;
+        plan(FAULT_NONE, 0);
+        assert_int_equal(status, hit ? TC_E_NOMEM : TC_OK);
+        assert_true(hit ? err.message[0] != '\0' : count == 2);
+        if (!hit) {
+            break;
+        }
+    }
+    assert_true(at > 1 && at < CALLS_MAX);
+}
+
 static void yaml_does_not_mind_either(void **state)
 {
     (void)state;
@@ -135,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_reader_minds_a_lack_of_memory),
+        cmocka_unit_test(requests_do_not_mind_either),
         cmocka_unit_test(yaml_does_not_mind_either),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -202,7 +202,7 @@ static int setup(void **state)
                "\"num_prompts\":2,\"completed\":2,\"failed\":0,\"duration\":1.5,"
                "\"max_concurrency\":1,\"total_input_tokens\":10,\"total_output_tokens\":10,"
                "\"request_throughput\":1.33,\"output_throughput\":6.7,\"mean_ttft_ms\":3,"
-               "\"median_ttft_ms\":3,\"p99_ttft_ms\":4}");
+               "\"median_ttft_ms\":3,\"p99_ttft_ms\":4,\"ttfts\":[0.002,0.004]}");
     write_file(telemetry_path, "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",UUID=\"GPU-1\",Hostname=\"n1\"} 61 "
                                "1771000000000\n");
     write_contract();

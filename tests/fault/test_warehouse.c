@@ -27,12 +27,19 @@ static tc_status ignore(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
-static tc_status append_all(struct tc_warehouse *w, const struct tc_rows *slices,
-                            const struct tc_rows *runs, struct tc_error *err)
+/* What is written. */
+struct written {
+    struct tc_rows *slices;
+    struct tc_rows *requests;
+    struct tc_rows *runs;
+};
+
+static tc_status append_all(struct tc_warehouse *w, const struct written *all, struct tc_error *err)
 {
     TC_TRY(tc_warehouse_begin(w, err));
-    TC_TRY(tc_warehouse_append(w, TC_TABLE_SLICE, slices, err));
-    TC_TRY(tc_warehouse_append(w, TC_TABLE_RUN, runs, err));
+    TC_TRY(tc_warehouse_append(w, TC_TABLE_SLICE, all->slices, err));
+    TC_TRY(tc_warehouse_append(w, TC_TABLE_REQUEST, all->requests, err));
+    TC_TRY(tc_warehouse_append(w, TC_TABLE_RUN, all->runs, err));
     return tc_warehouse_commit(w, err);
 }
 
@@ -49,8 +56,8 @@ static tc_status read_all(struct tc_warehouse *w, const char *path, struct tc_er
 }
 
 /* *out_written: whether the commit went through. */
-static tc_status scenario(struct wh_room *room, const struct tc_rows *slices,
-                          const struct tc_rows *runs, bool *out_written, struct tc_error *err)
+static tc_status scenario(struct wh_room *room, const struct written *all, bool *out_written,
+                          struct tc_error *err)
 {
     struct tc_warehouse_config config = wh_config(room, TC_WAREHOUSE_WRITE);
     struct tc_warehouse *w = NULL;
@@ -58,7 +65,7 @@ static tc_status scenario(struct wh_room *room, const struct tc_rows *slices,
     char path[200];
     (void)snprintf(path, sizeof path, "%s/out.parquet", room->dir);
     TC_TRY(tc_warehouse_open(&config, &w, err));
-    tc_status status = append_all(w, slices, runs, err);
+    tc_status status = append_all(w, all, err);
     *out_written = status == TC_OK;
     if (status == TC_OK) {
         status = read_all(w, path, err);
@@ -85,8 +92,9 @@ static struct tc_rows *make_rows(enum tc_table table, size_t key)
 static void every_allocation_fails_in_turn(void **state)
 {
     struct wh_room *room = *state;
-    struct tc_rows *slices = make_rows(TC_TABLE_SLICE, TC_SLICE_RUN_ID);
-    struct tc_rows *runs = make_rows(TC_TABLE_RUN, TC_RUN_RUN_ID);
+    const struct written all = {make_rows(TC_TABLE_SLICE, TC_SLICE_RUN_ID),
+                                make_rows(TC_TABLE_REQUEST, TC_REQUEST_RUN_ID),
+                                make_rows(TC_TABLE_RUN, TC_RUN_RUN_ID)};
     int64_t written = 0;
     bool hit = true;
     long at = 1;
@@ -94,7 +102,7 @@ static void every_allocation_fails_in_turn(void **state)
         struct tc_error err = {0};
         bool committed = false;
         *tc_faulty_plan = (struct plan){.fault = FAULT_ALLOC, .fail_at = at};
-        tc_status status = scenario(room, slices, runs, &committed, &err);
+        tc_status status = scenario(room, &all, &committed, &err);
         hit = tc_faulty_plan->hit;
         tc_faulty_plan->fault = FAULT_NONE;
         assert_int_equal(status == TC_OK, !hit);
@@ -105,10 +113,12 @@ static void every_allocation_fails_in_turn(void **state)
     assert_true(at < CALLS_MAX);
     struct tc_warehouse *w = wh_open(room, TC_WAREHOUSE_READ);
     assert_int_equal(wh_count(w, "SELECT count(*) FROM telemetry_slice_fact"), written);
+    assert_int_equal(wh_count(w, "SELECT count(*) FROM serving_request_fact"), written);
     assert_int_equal(wh_count(w, "SELECT count(*) FROM benchmark_run_fact"), written);
     tc_warehouse_close(w);
-    tc_rows_destroy(slices);
-    tc_rows_destroy(runs);
+    tc_rows_destroy(all.slices);
+    tc_rows_destroy(all.requests);
+    tc_rows_destroy(all.runs);
 }
 
 static int setup(void **state)

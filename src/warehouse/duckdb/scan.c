@@ -56,27 +56,33 @@ static void init(duckdb_init_info info)
     tc__duckdb_api_now()->init_set_max_threads(info, TC__SCAN_THREADS);
 }
 
-/* Each thread has a part of the buffer to itself, so that what is in order stays together. */
+/* Each thread has a part of the buffer to itself, as many rows as DuckDB packs at once: rows that
+ * another one took would leave it with less, which DuckDB packs worse. */
 static void init_thread(duckdb_init_info info)
 {
     const struct tc__duckdb_api *api = tc__duckdb_api_now();
     struct tc__scan *scan = api->init_get_bind_data(info);
-    uintptr_t lane = atomic_fetch_add(&scan->lanes, 1) % TC__SCAN_THREADS;
-    /* A place in the array stands for the lane: nothing to free. */
-    api->init_set_init_data(info, &scan->next_row[lane], NULL);
+    unsigned at = atomic_fetch_add(&scan->threads, 1);
+    struct tc__scan_thread *t = &scan->places[at < TC__SCAN_THREADS ? at : TC__SCAN_THREADS];
+    if (at < TC__SCAN_THREADS) {
+        t->lane = atomic_fetch_add(&scan->lanes, 1);
+    }
+    /* A place in the array: nothing to free. */
+    api->init_set_init_data(info, t, NULL);
 }
 
-/* The first of the next rows, of another thread's part when the own one is done. */
-static size_t next_rows(struct tc__scan *scan, size_t lane)
+/* The first of the next rows; of a part that no thread came for, when the own one is done. */
+static size_t next_rows(struct tc__scan *scan, struct tc__scan_thread *t)
 {
-    for (size_t i = 0; i < TC__SCAN_THREADS; i++) {
-        size_t of = (lane + i) % TC__SCAN_THREADS;
-        size_t at = atomic_fetch_add(&scan->next_row[of], TC_ROWS_MAX);
-        if (at < scan->lane_rows) {
-            return of * scan->lane_rows + at;
-        }
+    while (t->lane < TC__SCAN_THREADS && t->next_row >= scan->lane_rows) {
+        *t = (struct tc__scan_thread){.lane = atomic_fetch_add(&scan->lanes, 1)};
     }
-    return SIZE_MAX;
+    if (t->lane >= TC__SCAN_THREADS) {
+        return SIZE_MAX;
+    }
+    size_t at = t->lane * scan->lane_rows + t->next_row;
+    t->next_row += TC_ROWS_MAX;
+    return at;
 }
 
 static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
@@ -84,8 +90,7 @@ static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
     const struct tc__duckdb_api *api = tc__duckdb_api_now();
     struct tc__scan *scan = api->function_get_bind_data(info);
     struct tc__pick picks[TC_ROWS_MAX];
-    atomic_size_t *lane = api->function_get_local_init_data(info);
-    size_t at = next_rows(scan, (size_t)(lane - scan->next_row));
+    size_t at = next_rows(scan, api->function_get_local_init_data(info));
     size_t count = at == SIZE_MAX ? 0 : tc__sort_buffer_picks(scan->buffer, at, picks);
     if (count > 0) {
         size_t columns = api->data_chunk_get_column_count(output);
@@ -132,6 +137,7 @@ tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *tabl
         .table = table,
         .lane_rows = (batches + TC__SCAN_THREADS - 1) / TC__SCAN_THREADS * TC_ROWS_MAX,
     };
+    scan.places[TC__SCAN_THREADS].lane = TC__SCAN_THREADS;
     if (getrandom(&scan.ticket, sizeof scan.ticket, 0) != (ssize_t)sizeof scan.ticket) {
         return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
     }

@@ -12,9 +12,14 @@ struct tc__scan {
     struct tc__sort_buffer *buffer;
     const struct tc_table_info *table;
     uint64_t ticket;
-    size_t lane_rows;                         /* a multiple of TC_ROWS_MAX */
-    atomic_size_t next_row[TC__SCAN_THREADS]; /* of each lane's part */
-    atomic_uint lanes;                        /* given out */
+    size_t lane_rows;    /* a multiple of TC_ROWS_MAX */
+    atomic_uint lanes;   /* given out */
+    atomic_uint threads; /* that came */
+    /* Where each of them is; one more for those that have no lane. */
+    struct tc__scan_thread {
+        size_t lane;
+        size_t next_row; /* of the lane */
+    } places[TC__SCAN_THREADS + 1];
     struct tc__scan *next;
 };
 
