@@ -4,7 +4,8 @@
  *
  * - An id that is a UUID, 32 hexadecimal digits or a number is kept as that; what stands before and
  *   behind it ("chatcmpl-") is the scope's. Any other id is a text of the row.
- * - A pointer that ends in a number is that number, and the scope has the rest.
+ * - A pointer that ends in a number is that number, and the scope has the rest; that of a span
+ *   (at:OFFSET,LENGTH) is two numbers.
  * - Latencies are rounded to the microsecond: DuckDB packs decimals of few digits as whole numbers.
  * - The first token's time and the end's are kept as the difference from what start and latency
  * say, which is nearly always 0.
@@ -29,6 +30,7 @@ enum {
     FIRST_TOKEN_OFF,
     ENDED_OFF,
     POINTER_NUMBER,
+    POINTER_LENGTH,
     REQUEST_LOW, /* the second halves of the UUIDs, in their order */
     TRACE_LOW,
     WIDE_COLUMNS
@@ -39,6 +41,7 @@ _Static_assert(WIDE_COLUMNS <= TC_TABLE_COLUMNS_MAX, "wide rows fit");
 enum kind { KIND_TEXT, KIND_UUID, KIND_HEX, KIND_UUID_WITHIN, KIND_HEX_WITHIN, KIND_NUMBER };
 
 #define HEX_DIGITS 32
+#define SPAN_POINTER "at:"
 #define UUID_CHARS 36
 /* Longer ones are of the row: scopes are for what repeats. */
 #define PREFIX_MAX 32
@@ -80,8 +83,11 @@ static const char *expression(size_t column)
     case TC_REQUEST_ENDED:
         return "make_timestamp(f.ended_off + " OFFSET("e2e_ms") ")";
     case TC_REQUEST_SOURCE_POINTER:
-        return "CASE WHEN f.pointer_number IS NULL THEN s.source_pointer ELSE s.source_pointer || "
-               "CAST(f.pointer_number AS VARCHAR) END";
+        return "CASE WHEN f.pointer_number IS NULL THEN s.source_pointer WHEN f.pointer_length IS "
+               "NULL "
+               "THEN s.source_pointer || CAST(f.pointer_number AS VARCHAR) ELSE s.source_pointer "
+               "|| CAST(f.pointer_number AS VARCHAR) || ',' || CAST(f.pointer_length AS VARCHAR) "
+               "END";
     default:
         return NULL;
     }
@@ -103,6 +109,7 @@ static bool is_of_scope(size_t column)
     case TC_REQUEST_TOOL:
     case TC_REQUEST_SOURCE_DIGEST:
     case TC_REQUEST_SOURCE_POINTER:
+    case TC_REQUEST_BATCH:
     case REQUEST_KIND:
     case REQUEST_PREFIX:
     case REQUEST_SUFFIX:
@@ -134,7 +141,8 @@ static void put_wide(struct tc_table_info *wide, struct tc_column *columns,
         {"request_number", TC_COLUMN_INT},  {"trace_uuid", TC__COLUMN_UUID},
         {"tpot_off", TC_COLUMN_INT},        {"first_token_off", TC_COLUMN_INT},
         {"ended_off", TC_COLUMN_INT},       {"pointer_number", TC_COLUMN_INT},
-        {"request_low", TC_COLUMN_INT},     {"trace_low", TC_COLUMN_INT},
+        {"pointer_length", TC_COLUMN_INT},  {"request_low", TC_COLUMN_INT},
+        {"trace_low", TC_COLUMN_INT},
     };
     TC_ASSERT(table->column_count + TC_COUNT(MORE) == WIDE_COLUMNS);
     memcpy(columns, table->columns, table->column_count * sizeof *columns);
@@ -315,11 +323,22 @@ static void split_pointer(struct tc_rows *wide, size_t row)
         return;
     }
     size_t len = c->cells[row].text.len;
-    size_t digits = trailing_number(wide->text + c->cells[row].text.at, len, &number);
-    if (digits > 0) {
-        c->cells[row].text.len = (uint32_t)(len - digits);
-        set_int(wide, POINTER_NUMBER, row, number);
+    const char *text = wide->text + c->cells[row].text.at;
+    size_t digits = trailing_number(text, len, &number);
+    if (digits == 0) {
+        return;
     }
+    len -= digits;
+    uint64_t offset = 0;
+    size_t before = len > 0 && text[len - 1] == ',' ? trailing_number(text, len - 1, &offset) : 0;
+    if (before > 0 && len - 1 - before == sizeof SPAN_POINTER - 1 &&
+        memcmp(text, SPAN_POINTER, sizeof SPAN_POINTER - 1) == 0) {
+        set_int(wide, POINTER_LENGTH, row, number);
+        number = offset;
+        len -= before + 1;
+    }
+    c->cells[row].text.len = (uint32_t)len;
+    set_int(wide, POINTER_NUMBER, row, number);
 }
 
 static void round_latencies(struct tc_rows *wide)

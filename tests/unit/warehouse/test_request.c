@@ -67,7 +67,16 @@ static const char *const POINTERS[] = {NULL,
                                        "1",
                                        "/a/b",
                                        "/benchmarks/3/requests/successful/123456",
-                                       "/123456789012345678901234567890"};
+                                       "/123456789012345678901234567890",
+                                       "at:0,1",
+                                       "at:1042,117",
+                                       "at:012,5",
+                                       "at:5,012",
+                                       "at:,5",
+                                       "at:5,",
+                                       "4,5",
+                                       "cat:4,5",
+                                       "at:1234567890123456789,5"};
 static const double LATENCIES[] = {0,        0.001,       0.0004, 12.3456789, 1234.567,
                                    86400000, 999999999.9, 1e11,   8.9e12,     9.1e12,
                                    1e300,    -5,          -0.0006};
@@ -121,6 +130,9 @@ static void put_row(struct tc_rows *rows, size_t n)
     put(rows, TC_REQUEST_ERROR, n % 11 == 0 ? "it broke" : NULL);
     put(rows, TC_REQUEST_NODE, n % 13 == 0 ? NULL : "node-1");
     put(rows, TC_REQUEST_SOURCE_POINTER, POINTERS[n % COUNT(POINTERS)]);
+    if (n % 17 < 3) {
+        tc_rows_int(rows, TC_REQUEST_BATCH, (int64_t)n / 17);
+    }
     put_numbers(rows, n);
 }
 
