@@ -268,6 +268,9 @@ _tracecore() {
         --telemetry | -t)
             return
             ;;
+        --verdicts)
+            return
+            ;;
         --artifact | -a)
             return
             ;;
@@ -289,6 +292,15 @@ _tracecore() {
         --job-uid)
             return
             ;;
+        --node)
+            return
+            ;;
+        --pod)
+            return
+            ;;
+        --job)
+            return
+            ;;
         --intent)
             return
             ;;
@@ -306,7 +318,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--contract --result --telemetry --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "add list show diff read"
         fi

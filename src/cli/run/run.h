@@ -32,6 +32,8 @@ struct tc_run_args {
     const char *scheduler_run_id;
     const char *job_uid;
     const char *intent;
+    struct tc_import_name *names; /* --node, --pod, --job */
+    size_t name_count;
     const char *benchmark_class;
     const char *since;
     const char *limit;

@@ -7,6 +7,7 @@
 #ifndef TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 
+#include "warehouse/duckdb/join_priv.h"
 #include "warehouse/duckdb/load_priv.h"
 #include "warehouse/duckdb/scope_priv.h"
 #include "warehouse/duckdb/slice_priv.h"
@@ -35,13 +36,18 @@ struct tc__duckdb_base {
     bool is_own;         /* the daemon's: others may be writing while one forgets */
     bool has_slices;     /* the schema has telemetry_slice_fact, stored as `slices` says */
     struct tc__slice_store slices;
+    struct tc_table_info verdicts; /* verdict_fact as it is stored */
+    bool has_runs;                 /* the schema has run_scope_fact: join_priv.h */
+    pthread_mutex_t join_lock;     /* one connection finds the runs of rows at a time */
     char data_dir[TC__DUCKDB_PATH_MAX];
     char description[32];
 };
 
 /* Lanes are numbered as tables, then: */
 #define TC__LANE_SCOPE TC_TABLE_COUNT
-#define TC__LANES (TC_TABLE_COUNT + 1)
+#define TC__LANE_CLAIMS (TC_TABLE_COUNT + 1)
+#define TC__LANE_PENDING (TC_TABLE_COUNT + 2)
+#define TC__LANES (TC_TABLE_COUNT + 3)
 
 /* Rows on their way into a table. */
 struct tc__duckdb_lane {
@@ -62,6 +68,7 @@ struct tc__duckdb {
         sort_buffer;        /* telemetry slices of this transaction that are not appended yet */
     struct tc_rows *narrow; /* a batch on its way there */
     struct tc__scopes scopes;
+    struct tc__join join;
     bool in_transaction;
     bool has_forgotten;      /* slices, in this transaction */
     atomic_bool interrupted; /* since the query began */

@@ -69,8 +69,36 @@ static tc_status upgrade_slices(struct tc__duckdb *d, const struct tc_table_info
     TC_TRY(create_or_add(d, &d->base->slices.scopes.info, have, err));
     TC_TRY(tc__duckdb_run(d, "CREATE SEQUENCE IF NOT EXISTS " TC__SCOPE_SEQUENCE,
                           TC__SCOPE_SEQUENCE, err));
+    if (d->base->has_runs) {
+        return TC_OK; /* the view is made with those of the others */
+    }
     tc__slice_put_view(&b, info);
     return run_ddl(d, &b, info->name, err);
+}
+
+/* Verdicts: a table under another name, which a database of version 1 has under its own. */
+static tc_status upgrade_verdicts(struct tc__duckdb *d, const struct tc_table_info *info,
+                                  unsigned have, struct tc_error *err)
+{
+    const struct tc_table_info *stored = &d->base->verdicts;
+    char ddl[DDL_MAX];
+    struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
+    if (have == 1) {
+        (void)tc_format(&b, "ALTER TABLE {} RENAME TO {}", info->name, stored->name);
+        TC_TRY(run_ddl(d, &b, info->name, err));
+    }
+    return create_or_add(d, stored, have, err);
+}
+
+/* What finds the runs of rows. */
+static tc_status upgrade_join(struct tc__duckdb *d, unsigned have, struct tc_error *err)
+{
+    if (!d->base->has_runs) {
+        return TC_OK;
+    }
+    TC_TRY(create_or_add(d, &tc__join_claims, have, err));
+    TC_TRY(create_or_add(d, &tc__join_pending, have, err));
+    return tc__join_upgrade(d, err);
 }
 
 static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *err)
@@ -80,9 +108,11 @@ static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *e
     struct timespec now;
     for (size_t i = 0; i < schema->table_count; i++) {
         const struct tc_table_info *info = &schema->tables[i];
-        TC_TRY(i == TC_TABLE_SLICE ? upgrade_slices(d, info, have, err)
-                                   : create_or_add(d, info, have, err));
+        TC_TRY(i == TC_TABLE_SLICE                          ? upgrade_slices(d, info, have, err)
+               : i == TC_TABLE_VERDICT && d->base->has_runs ? upgrade_verdicts(d, info, have, err)
+                                                            : create_or_add(d, info, have, err));
     }
+    TC_TRY(upgrade_join(d, have, err));
     if (have == 0) {
         TC_TRY(tc__duckdb_run(
             d, "CREATE TABLE " VERSION_TABLE " (version BIGINT NOT NULL, since TIMESTAMP NOT NULL)",
