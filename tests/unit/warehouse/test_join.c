@@ -2,6 +2,7 @@
 /* Runs and rows find each other, whichever comes first. */
 #include "base/grow.h"
 #include "support/warehouse_room.h"
+#include "warehouse/duckdb/duckdb_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -384,6 +385,44 @@ static void transactions_at_the_same_time_meet(void **state)
     }
 }
 
+/* A database of version 1: verdicts in a table of their own name, slices without run_found. */
+static void an_older_database_gets_its_runs(void **state)
+{
+    static struct tc_table_info tables[TC_TABLE_RUN_SCOPE];
+    struct tc__schema first = {1, tables, TC_TABLE_RUN_SCOPE};
+    struct tc_warehouse_config config = wh_config(*state, TC_WAREHOUSE_WRITE);
+    struct tc_error err = {0};
+    void *engine = NULL;
+    memcpy(tables, tc__schema.tables, sizeof tables);
+    tables[TC_TABLE_VERDICT].column_count = TC_VERDICT_POD_NAME;
+    must(tc__duckdb_open_with(&config, &first, &engine, &err), &err);
+    struct tc_rows *rows =
+        tc_rows_create_for(tables[TC_TABLE_VERDICT].columns, TC_VERDICT_POD_NAME);
+    struct tc_rows *slices = one(TC_TABLE_SLICE);
+    assert_true(rows != NULL && tc_rows_add(rows));
+    put(rows, TC_VERDICT_DIGEST, "old");
+    put(rows, TC_VERDICT_NODE, "n1");
+    tc_rows_int(rows, TC_VERDICT_FIRST_SEEN, T);
+    put(slices, TC_SLICE_METRIC, "old");
+    put(slices, TC_SLICE_NODE, "n1");
+    tc_rows_int(slices, TC_SLICE_START, T);
+    tc_rows_int(slices, TC_SLICE_END, T + S);
+    must(tc__engine_duckdb.begin(engine, &err), &err);
+    must(tc__engine_duckdb.append(engine, TC_TABLE_VERDICT, rows, &err), &err);
+    must(tc__engine_duckdb.append(engine, TC_TABLE_SLICE, slices, &err), &err);
+    must(tc__engine_duckdb.commit(engine, &err), &err);
+    tc__engine_duckdb.close(engine);
+    tc_rows_destroy(rows);
+    tc_rows_destroy(slices);
+
+    struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
+    expect(w, VERDICTS, "old - -\n");
+    name_with(w, "run-a", "node", "n1", T, T + S);
+    expect(w, VERDICTS, "old run-a time\n");
+    expect(w, SLICES, "old run-a time\n");
+    tc_warehouse_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_that_is_forgotten_gives_its_rows_back, wh_setup,
                                         wh_teardown),
         cmocka_unit_test_setup_teardown(transactions_at_the_same_time_meet, wh_setup, wh_teardown),
+        cmocka_unit_test_setup_teardown(an_older_database_gets_its_runs, wh_setup, wh_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
