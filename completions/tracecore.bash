@@ -268,6 +268,9 @@ _tracecore() {
         --telemetry | -t)
             return
             ;;
+        --verdicts)
+            return
+            ;;
         --artifact | -a)
             return
             ;;
@@ -287,6 +290,15 @@ _tracecore() {
             return
             ;;
         --job-uid)
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --pod)
+            return
+            ;;
+        --job)
             return
             ;;
         --intent)
@@ -309,7 +321,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--contract --result --telemetry --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --intent --again --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "add list show diff read"
         fi

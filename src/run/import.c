@@ -46,6 +46,13 @@ static tc_status check_words(const struct tc_import *want, struct tc_error *err)
                            TC_RUN_WORDS_MAX);
         }
     }
+    for (size_t n = 0; n < want->name_count; n++) {
+        size_t len = strlen(want->names[n].text);
+        if (len == 0 || len > TC_RUN_NAME_BYTES) {
+            return tc_fail(err, TC_E_USAGE, 0, "the name of a pod, job or node has 1 to %d bytes",
+                           TC_RUN_NAME_BYTES);
+        }
+    }
     return TC_OK;
 }
 
@@ -158,6 +165,7 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
         TC_TRY(tc__import_check_points(i, err));
         TC_TRY(tc__import_join_requests(i, err));
         TC_TRY(tc__import_identity(i, err));
+        TC_TRY(tc__names_given(i, err));
     }
     TC_TRY(
         tc__import_telemetry(i, err)); /* tells what is wrong there even when it is for nothing */
@@ -250,6 +258,7 @@ static void fini(struct tc__import *i)
         free(i->sources[n].bounds);
     }
     free(i->sources);
+    tc__names_fini(&i->names);
     tc__import_pool_fini(&i->pool);
 }
 

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "result/result.h"
 #include "run/manifest.h"
+#include "warehouse/run_claims.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>
@@ -22,6 +23,12 @@ struct tc_import_file {
     enum tc_role role;
     const char *path;
     bool found; /* in a directory: told and left out when no reader knows it */
+};
+
+/* A name that the run has in its cluster. */
+struct tc_import_name {
+    enum tc_run_name kind;
+    const char *text;
 };
 
 struct tc_import {
@@ -36,6 +43,8 @@ struct tc_import {
     const char *job_uid;
     const char *intent;
     double gpu_hour_usd; /* 0: not given */
+    const struct tc_import_name *names; /* --node, --pod, --job */
+    size_t name_count;
     int64_t now_us;
     bool again;   /* the same bytes are another measurement: a new run, and a replicate */
     bool force;   /* contradictions become recorded warnings */

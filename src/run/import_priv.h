@@ -79,6 +79,22 @@ struct tc__definition {
     bool there; /* the warehouse has it */
 };
 
+/* A name that the run has in its cluster, and who says so. */
+struct tc__name {
+    enum tc_run_name kind;
+    struct tc_slice text;
+    const char *source;
+};
+
+/* Each once; slots find them by hash. */
+struct tc__names {
+    struct tc__name *items;
+    size_t count;
+    size_t cap;
+    uint32_t *slots; /* index + 1; NULL: none yet */
+    size_t slot_count;
+};
+
 /* Rows of one table, in batches. */
 struct tc__batches {
     struct tc_rows **items;
@@ -119,6 +135,7 @@ struct tc__import {
     size_t definition_count;
     size_t definition_cap;
     struct tc__batches batches[TC_TABLE_COUNT];
+    struct tc__names names;
     struct tc_contract *contract;
     struct tc_contract_facts said; /* by the contract */
     char *contract_text;
@@ -210,6 +227,8 @@ TC_CHECKED tc_status tc__import_take(struct tc__import *i, size_t source,
 /* The import's own of it, by tool and field; its id is made here. */
 TC_CHECKED tc_status tc__definition_keep(struct tc__import *i, const struct tc__definition *d,
                                          size_t *out, struct tc_error *err);
+/* The batch that the next row goes to; NULL without memory. */
+struct tc_rows *tc__batches_room(struct tc__batches *b, enum tc_table table);
 /* Gives every row of a table the same text in one column. */
 TC_CHECKED tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
                                       struct tc_error *err);
@@ -293,6 +312,27 @@ void tc__queue_take(struct tc__import *i, const struct tc_sample *sample);
 void tc__queue_sort(struct tc__import *i);
 TC_CHECKED tc_status tc__queue_fill(struct tc__import *i, struct tc_rows *rows, size_t row,
                                     struct tc__made *made, struct tc_error *err);
+/* ---- import_verdicts.c ---- */
+
+/* Adds rows for the lines of a file. */
+TC_CHECKED tc_status tc__import_verdicts(struct tc__import *i, size_t source, struct tc_slice bytes,
+                                         struct tc_error *err);
+/* Those that are not there yet, as given with this run. */
+TC_CHECKED tc_status tc__import_verdicts_write(struct tc__import *i, uint64_t *io_rows,
+                                               struct tc_error *err);
+
+/* ---- import_scope.c: the run's names in its cluster ---- */
+
+/* One of them; TC_E_LIMIT beyond TC_RUN_NAMES_MAX. An empty one is none. */
+TC_CHECKED tc_status tc__name_add(struct tc__import *i, enum tc_run_name kind, struct tc_slice text,
+                                  const char *source, struct tc_error *err);
+/* What rows of telemetry_slice_fact name. */
+TC_CHECKED tc_status tc__names_of_slices(struct tc__import *i, const struct tc_rows *rows,
+                                         const char *source, struct tc_error *err);
+/* What was given and what results say. */
+TC_CHECKED tc_status tc__names_given(struct tc__import *i, struct tc_error *err);
+TC_CHECKED tc_status tc__names_write(struct tc__import *i, uint64_t *io_rows, struct tc_error *err);
+void tc__names_fini(struct tc__names *n);
 
 /* When a file was written; TC_TIME_NONE where that cannot be told. */
 int64_t tc__import_modified_ns(const char *path);
@@ -348,6 +388,10 @@ TC_CHECKED tc_status tc__import_put_back(struct tc__import *i, struct tc_import_
                                          struct tc_error *err);
 TC_CHECKED tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
                                       struct tc_error *err);
+
+/* The option, else what the files say. */
+struct tc_slice tc__import_given_or_said(const struct tc__import *i, const char *given,
+                                         size_t column);
 
 static inline struct tc_bind tc__bind_text(struct tc_slice s)
 {

@@ -218,7 +218,7 @@ static tc_status read_contract(struct tc__import *i, size_t source, struct tc_sl
     return tc__facts_of_contract(i, source, err);
 }
 
-/* Content that is read whole: contract and results. */
+/* Content that is read whole: contract, results, verdicts. */
 static tc_status read_content(struct tc__import *i, size_t source, struct tc_error *err)
 {
     struct tc__source *s = &i->sources[source];
@@ -244,7 +244,8 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
                         tc_role_name(s->file->role));
         free(bytes);
     } else {
-        status = read_result(i, source, all, err);
+        status = s->file->role == TC_ROLE_VERDICTS ? tc__import_verdicts(i, source, all, err)
+                                                   : read_result(i, source, all, err);
         free(bytes);
     }
     tc__import_progress(i, len);
@@ -289,7 +290,8 @@ static tc_status read_source(struct tc__import *i, size_t source, struct tc_erro
 {
     struct tc__source *s = &i->sources[source];
     TC_TRY(look_for_facts(s, err));
-    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT || s->facts != NULL) {
+    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT ||
+        s->file->role == TC_ROLE_VERDICTS || s->facts != NULL) {
         return read_content(i, source, err);
     }
     if (s->file->role == TC_ROLE_TELEMETRY && s->file->found) {

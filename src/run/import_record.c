@@ -27,8 +27,14 @@ tc_status tc__import_record(struct tc__import *i, struct tc_error *err)
         .force = want->force,
     };
     record.files = calloc(i->source_count, sizeof *record.files);
-    if (record.files == NULL) {
+    record.names = calloc(want->name_count + 1, sizeof *record.names);
+    if (record.files == NULL || record.names == NULL) {
+        tc_run_record_fini(&record);
         return tc__import_nomem(err);
+    }
+    for (size_t n = 0; n < want->name_count; n++) {
+        record.names[record.name_count++] =
+            (struct tc_record_name){want->names[n].kind, tc_slice_cstr(want->names[n].text)};
     }
     for (size_t n = 0; n < i->source_count; n++) {
         const struct tc__source *s = &i->sources[n];
@@ -38,6 +44,6 @@ tc_status tc__import_record(struct tc__import *i, struct tc_error *err)
         }
     }
     tc_run_record_write(&record, &json);
-    free(record.files);
+    tc_run_record_fini(&record);
     return tc_ledger_record(want->data_dir, TC_LEDGER_COMMANDS, &json, err);
 }

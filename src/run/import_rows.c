@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The batch that the next row goes to. */
-static struct tc_rows *open_batch(struct tc__batches *b, enum tc_table table)
+struct tc_rows *tc__batches_room(struct tc__batches *b, enum tc_table table)
 {
     struct tc_rows *last = b->count > 0 ? b->items[b->count - 1] : NULL;
     if (last != NULL && last->count < TC_ROWS_MAX && last->text_len < TC_ROWS_TEXT_MAX / 2) {
@@ -187,7 +186,7 @@ static tc_status take_row(struct tc__import *i, size_t source, const struct tc_r
     struct tc__source *s = &i->sources[source];
     struct tc__batches *b = &i->batches[row->table];
     const struct tc_result_columns *columns = tc_result_columns(row->table);
-    struct tc_rows *rows = open_batch(b, row->table);
+    struct tc_rows *rows = tc__batches_room(b, row->table);
     if (rows == NULL) {
         return tc__import_nomem(err);
     }

@@ -102,8 +102,8 @@ static bool put(struct tc_rows *rows, size_t column, struct tc_slice text)
     return text.len == 0 || tc_rows_text(rows, column, text) == TC_OK;
 }
 
-/* The option, else what the files say. */
-static struct tc_slice given_or_said(const struct tc__import *i, const char *given, size_t column)
+struct tc_slice tc__import_given_or_said(const struct tc__import *i, const char *given,
+                                         size_t column)
 {
     const struct tc__fact *fact = tc__fact_of(i, TC_TABLE_RUN, column);
     return given != NULL ? tc_slice_cstr(given) : fact != NULL ? fact->text : TC_EMPTY;
@@ -124,22 +124,23 @@ static struct tc_slice workload_type(const struct tc__import *i)
 
 static bool put_identity(const struct tc__import *i, struct tc_rows *rows)
 {
-    struct tc_slice status = given_or_said(i, NULL, TC_RUN_STATUS);
+    struct tc_slice status = tc__import_given_or_said(i, NULL, TC_RUN_STATUS);
     return put(rows, TC_RUN_RUN_ID, tc_slice_cstr(i->run_id)) &&
            put(rows, TC_RUN_CASE_ID, tc_slice_cstr(i->case_id)) &&
            put(rows, TC_RUN_SPEC_DIGEST, tc_slice_cstr(i->workload_text)) &&
            put(rows, TC_RUN_MANIFEST_DIGEST, tc_slice_cstr(i->manifest_text)) &&
            put(rows, TC_RUN_CONTRACT_DIGEST, tc_slice_cstr(i->contract_digest_text)) &&
            put(rows, TC_RUN_SCHEDULER_RUN_ID,
-               given_or_said(i, i->want->scheduler_run_id, TC_RUN_SCHEDULER_RUN_ID)) &&
-           put(rows, TC_RUN_JOB_UID, given_or_said(i, i->want->job_uid, TC_RUN_JOB_UID)) &&
+               tc__import_given_or_said(i, i->want->scheduler_run_id, TC_RUN_SCHEDULER_RUN_ID)) &&
+           put(rows, TC_RUN_JOB_UID,
+               tc__import_given_or_said(i, i->want->job_uid, TC_RUN_JOB_UID)) &&
            put(rows, TC_RUN_NAME, i->name) &&
            put(rows, TC_RUN_CLASS,
                i->contract != NULL ? i->said.benchmark_class : TC_LIT("exploratory")) &&
            put(rows, TC_RUN_WORKLOAD_TYPE, workload_type(i)) &&
            put(rows, TC_RUN_CADENCE, i->said.cadence) &&
            put(rows, TC_RUN_SCHEDULER_PATH, i->said.scheduler_path) &&
-           put(rows, TC_RUN_INTENT, given_or_said(i, i->want->intent, TC_RUN_INTENT)) &&
+           put(rows, TC_RUN_INTENT, tc__import_given_or_said(i, i->want->intent, TC_RUN_INTENT)) &&
            put(rows, TC_RUN_VARIABLE, i->said.variable_under_test) &&
            put(rows, TC_RUN_STATUS, status.len > 0 ? status : TC_LIT("unknown")) &&
            put(rows, TC_RUN_REPLICATE_GROUP, i->group);
@@ -311,6 +312,8 @@ static tc_status write_rows(struct tc__import *i, struct tc_import_outcome *out,
     TC_TRY(tc__definitions_write(i, &rows[TC_TABLE_DEFINITION], err));
     TC_TRY(write_lineage(i, keys.lineage, &rows[TC_TABLE_LINEAGE], err));
     TC_TRY(write_outcomes(i, rows, err));
+    TC_TRY(tc__import_verdicts_write(i, &rows[TC_TABLE_VERDICT], err));
+    TC_TRY(tc__names_write(i, &rows[TC_TABLE_RUN_SCOPE], err));
     TC_TRY(write_run(i, &keys, err));
     rows[TC_TABLE_RUN] = 1;
     return TC_OK;

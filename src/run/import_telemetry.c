@@ -14,15 +14,21 @@ struct reading {
     struct tc__import *i;
     size_t source;
     bool writes;
-    tc_status failed; /* of a note */
+    tc_status failed; /* of a note or a name; `why` says more than the reader of the file does */
+    struct tc_error why;
     struct tc_error *err;
 };
 
 static tc_status take_rows(void *context, const struct tc_rows *rows)
 {
     struct reading *r = context;
-    if (!r->writes || rows->count == 0) {
+    if (rows->count == 0) {
         return TC_OK;
+    }
+    if (!r->writes) {
+        r->failed = tc__names_of_slices(r->i, rows, "telemetry", r->err);
+        r->why = *r->err;
+        return r->failed;
     }
     return tc__import_append(r->i, TC_TABLE_SLICE, rows, r->err);
 }
@@ -103,6 +109,9 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
         .source_digest = tc_slice_cstr(s->digest_text),
     };
     tc_status status = tc_telemetry_read(&in, &out, counts, r->err);
+    if (r->failed != TC_OK && r->why.status != TC_OK) {
+        *r->err = r->why;
+    }
     return r->failed != TC_OK ? r->failed : status;
 }
 

@@ -306,6 +306,27 @@ tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err)
 
 /* ---- the same run with other words ---- */
 
+/* Names in the cluster that the run does not have. */
+static tc_status tell_names(struct tc__import *i, struct tc_error *err)
+{
+    for (size_t n = 0; n < i->want->name_count; n++) {
+        const struct tc_import_name *name = &i->want->names[n];
+        const struct tc_bind binds[] = {tc__bind_text(tc_slice_cstr(i->run_id)),
+                                        tc__bind_text(tc_run_name_kind(name->kind)),
+                                        tc__bind_text(tc_slice_cstr(name->text))};
+        int64_t count = 0;
+        TC_TRY(tc_warehouse_int(
+            i->w, "SELECT count(*) FROM run_scope_fact WHERE run_id = ? AND kind = ? AND name = ?",
+            binds, TC_COUNT(binds), 0, &count, err));
+        if (count == 0) {
+            tc__import_tell(i, TC__NOWHERE,
+                            "the %.*s %s is not taken over: the run is there without",
+                            TC_FMT(tc_run_name_kind(name->kind)), name->text);
+        }
+    }
+    return TC_OK;
+}
+
 tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err)
 {
     const struct {
@@ -332,5 +353,5 @@ tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err)
                             words[n].option, TC_FMT(there));
         }
     }
-    return TC_OK;
+    return tell_names(i, err);
 }

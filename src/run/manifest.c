@@ -15,9 +15,8 @@
 #define TEXT_MAX ((size_t)64 << 20)
 
 static const char *const ROLES[] = {
-    [TC_ROLE_CONTRACT] = "contract",
-    [TC_ROLE_RESULT] = "result",
-    [TC_ROLE_TELEMETRY] = "telemetry",
+    [TC_ROLE_CONTRACT] = "contract",   [TC_ROLE_RESULT] = "result",
+    [TC_ROLE_TELEMETRY] = "telemetry", [TC_ROLE_VERDICTS] = "verdicts",
     [TC_ROLE_ARTIFACT] = "artifact",
 };
 #define ROLE_COUNT TC_COUNT(ROLES)

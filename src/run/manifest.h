@@ -22,7 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tc_role { TC_ROLE_CONTRACT, TC_ROLE_RESULT, TC_ROLE_TELEMETRY, TC_ROLE_ARTIFACT };
+enum tc_role {
+    TC_ROLE_CONTRACT,
+    TC_ROLE_RESULT,
+    TC_ROLE_TELEMETRY,
+    TC_ROLE_VERDICTS,
+    TC_ROLE_ARTIFACT,
+};
 const char *tc_role_name(enum tc_role role);
 /* False when no role has that name. */
 bool tc_role_parse(struct tc_slice name, enum tc_role *out);

@@ -20,6 +20,21 @@ static void add_files(const struct tc_run_record *r, struct tc_json_out *j)
     }
 }
 
+static void add_names(const struct tc_run_record *r, struct tc_json_out *j)
+{
+    if (r->name_count == 0) {
+        return;
+    }
+    tc_json_put_array(j, "names");
+    for (size_t n = 0; n < r->name_count; n++) {
+        tc_json_add_object(j);
+        tc_json_put_str(j, "kind", tc_run_name_kind(r->names[n].kind));
+        tc_json_put_str(j, "name", r->names[n].text);
+        tc_json_end_object(j);
+    }
+    tc_json_end_array(j);
+}
+
 void tc_run_record_write(const struct tc_run_record *r, struct tc_grow *json)
 {
     struct tc_json_out j = tc_json_object_grow(json);
@@ -42,6 +57,7 @@ void tc_run_record_write(const struct tc_run_record *r, struct tc_grow *json)
         tc_json_key(&j, "gpu_hour_usd");
         tc_json_add_f64(&j, r->gpu_hour_usd);
     }
+    add_names(r, &j);
     tc_json_put_bool(&j, "force", r->force);
     tc_json_put_array(&j, "files");
     add_files(r, &j);
@@ -88,6 +104,45 @@ static tc_status read_files(struct tc_json root, struct tc_run_record *out, stru
     return TC_OK;
 }
 
+/* Those of a kind that a newer program knows are left out. */
+static tc_status read_names(struct tc_json root, struct tc_run_record *out, struct tc_error *err)
+{
+    struct tc_json names;
+    struct tc_json v;
+    size_t cap = 0;
+    tc_status status = TC_OK;
+    if (!tc_json_get(root, TC_LIT("names"), &names)) {
+        return TC_OK;
+    }
+    for (struct tc_json_iter it = tc_json_iter_make(names);
+         status == TC_OK && tc_json_iter_next(&it, NULL, &v);) {
+        struct tc_record_name name = {.text = tc_json_get_string(v, TC_LIT("name"))};
+        if (!tc_run_name_parse(tc_json_get_string(v, TC_LIT("kind")), &name.kind)) {
+            continue;
+        }
+        status = tc_grow_items(out->names, cap, out->name_count + 1, TC_RUN_NAMES_MAX);
+        if (status == TC_OK) {
+            out->names[out->name_count++] = name;
+        }
+    }
+    if (status != TC_OK) {
+        tc_run_record_fini(out);
+        return tc_fail(err, status, 0, "the ledger's list of a run's names: %s",
+                       tc_status_text(status));
+    }
+    return TC_OK;
+}
+
+void tc_run_record_fini(struct tc_run_record *r)
+{
+    free(r->files);
+    free(r->names);
+    r->files = NULL;
+    r->names = NULL;
+    r->file_count = 0;
+    r->name_count = 0;
+}
+
 tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out, struct tc_error *err)
 {
     struct tc_json force;
@@ -115,5 +170,6 @@ tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out, str
     if (tc_json_get(root, TC_LIT("gpu_hour_usd"), &price)) {
         (void)tc_json_double(price, &out->gpu_hour_usd);
     }
-    return read_files(root, out, err);
+    TC_TRY(read_files(root, out, err));
+    return read_names(root, out, err);
 }

@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "run/manifest.h"
+#include "warehouse/run_claims.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,11 @@ struct tc_record_file {
     struct tc_slice name;
     struct tc_digest digest;
     int64_t modified_ns; /* of the file that was given: dates samples that have no time */
+};
+
+struct tc_record_name {
+    enum tc_run_name kind;
+    struct tc_slice text;
 };
 
 /* Slices are empty where nothing was given. */
@@ -41,6 +47,8 @@ struct tc_run_record {
     struct tc_slice job_uid;
     struct tc_slice intent;
     double gpu_hour_usd; /* 0: not given */
+    struct tc_record_name *names; /* that were given; of the reader: in memory of free() */
+    size_t name_count;
     bool force;
     struct tc_record_file *files; /* in the order in which they were given */
     size_t file_count;            /* at most TC_MANIFEST_FILES_MAX */
@@ -48,8 +56,9 @@ struct tc_run_record {
 
 /* As a JSON object. */
 void tc_run_record_write(const struct tc_run_record *record, struct tc_grow *json);
-/* Of an "add" of the ledger. Texts stay the parser's; files are in memory of free(). */
+/* Of an "add" of the ledger. Texts stay the parser's; files and names are in memory of free(). */
 TC_CHECKED tc_status tc_run_record_read(struct tc_json root, struct tc_run_record *out,
                                         struct tc_error *err);
+void tc_run_record_fini(struct tc_run_record *record);
 
 #endif

@@ -22,6 +22,8 @@
 #define TC_LEDGER_COMMANDS "commands"
 /* How the daemon slices metrics: the last line counts. */
 #define TC_LEDGER_SLICES "slices"
+/* Names of runs that the daemon learnt from telemetry. */
+#define TC_LEDGER_NAMES "run-names"
 /* Verdicts as they were written to the tables, one file per month: verdicts-2026-11. */
 #define TC_LEDGER_VERDICTS "verdicts-"
 

@@ -73,6 +73,9 @@ const struct tc_table_info *tc_table_info(enum tc_table table);
 bool tc_table_parse(struct tc_slice name, enum tc_table *out);
 /* SELECT of all its columns, in their order; WHERE may follow. */
 void tc_table_select(struct tc_grow *sql, enum tc_table table);
+/* Behind the name of a table whose rows may get a run that they do not name (telemetry slices,
+ * verdicts): the same rows with the run that they name themselves. */
+#define TC_TABLE_SAID "_said"
 /* "text", "int" and so on. */
 const char *tc_column_type_name(enum tc_column_type type);
 

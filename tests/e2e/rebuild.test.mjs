@@ -17,7 +17,7 @@ import { post, until } from './support/wire.mjs';
 const ENOSPC = 28;
 const POINTS = 2;
 const TABLES = ['benchmark_run_fact', 'serving_outcome_fact', 'serving_request_fact', 'training_outcome_fact', 'telemetry_slice_fact', 'software_version_dim',
-  'hardware_topology_dim', 'cluster_region_dim', 'workload_dim', 'artifact_lineage_dim', 'metric_definition_dim', 'verdict_fact', 'published_number'];
+  'hardware_topology_dim', 'cluster_region_dim', 'workload_dim', 'artifact_lineage_dim', 'metric_definition_dim', 'verdict_fact', 'published_number', 'run_scope_fact'];
 const space = workspace('rebuild');
 const daemons = [];
 let whole; // a data_dir of a daemon that was fed, and runs
@@ -162,7 +162,7 @@ describe('rows', () => {
   test('that were deleted come back', () => {
     const data = copyOf('half');
     const tables = TABLES.filter((name) => name !== 'published_number');
-    const kept = { telemetry_slice_fact: 'telemetry_slice', serving_request_fact: 'serving_request' }; // the tables behind the views
+    const kept = { telemetry_slice_fact: 'telemetry_slice', serving_request_fact: 'serving_request', verdict_fact: 'verdict' }; // the tables behind the views
     spoilRows(data, tables.map((name) => halve(kept[name] ?? name)));
     const left = dump(data);
     const done = rebuild(data);
@@ -176,7 +176,7 @@ describe('rows', () => {
   });
   test('that were changed or invented are found and put right', () => {
     const data = copyOf('changed');
-    spoilRows(data, ['UPDATE serving_outcome_fact SET ttft_mean_ms = 1', "UPDATE verdict_fact SET headline = 'all is well'"]);
+    spoilRows(data, ['UPDATE serving_outcome_fact SET ttft_mean_ms = 1', "UPDATE verdict SET headline = 'all is well'"]);
     putRows(data, [['serving_outcome_fact', { run_id: 'nobody', ttft_p50_ms: 1 }], ['benchmark_run_fact', { run_id: 'nobody' }]]);
     const checked = rebuild(data, ['--dry-run']);
     assert.equal(checked.status, 1);

@@ -78,6 +78,10 @@ static tc_status query(struct copying *c, const char *where, const struct tc_bin
 {
     struct tc_grow sql = {0};
     tc_table_select(&sql, c->table);
+    /* A run that was found is found again. */
+    if (c->table == TC_TABLE_SLICE || c->table == TC_TABLE_VERDICT) {
+        tc_grow_lit(&sql, TC_TABLE_SAID);
+    }
     if (where != NULL) {
         tc_grow_format(&sql, " WHERE {}", where);
     }
@@ -154,8 +158,12 @@ tc_status tc_rebuild_copy_run(struct tc_rebuild *r, struct tc_slice run, uint64_
     *out_rows = 0;
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_RUN, "run_id = ?", &id, 1, out_rows, err));
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_LINEAGE, "run_id = ?", &id, 1, out_rows, err));
+    TC_TRY(tc_rebuild_copy(r, TC_TABLE_RUN_SCOPE, "run_id = ? AND source <> 'daemon'", &id, 1,
+                           out_rows, err));
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_SERVING, "run_id = ?", &id, 1, out_rows, err));
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_TRAINING, "run_id = ?", &id, 1, out_rows, err));
+    TC_TRY(tc_rebuild_copy(r, TC_TABLE_VERDICT, "run_id = ? AND run_join = 'given'", &id, 1,
+                           out_rows, err));
     /* Those that came to the daemon are made from its evidence. */
     TC_TRY(tc_rebuild_copy(r, TC_TABLE_REQUEST, "run_id = ? AND evidence_batch IS NULL", &id, 1,
                            out_rows, err));

@@ -4,6 +4,7 @@
 #include "cli/evidence/evidence.h"
 #include "cli/rebuild/rebuild.h"
 #include "cli/retain/retain.h"
+#include "server/warehouse/run_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct replay {
     size_t manifest_cap;
     uint8_t *flags; /* of commands */
     uint64_t count; /* of commands so far */
+    struct tc_rows *names;
 };
 
 static struct tc_slice event_of(struct tc_json root)
@@ -154,7 +156,7 @@ static tc_status add(struct replay *p, struct tc_json root)
         return TC_OK;
     }
     tc_status status = tc_rebuild_run(p->r, &record, (flags & REMOVED) != 0, p->err);
-    free(record.files);
+    tc_run_record_fini(&record);
     return status;
 }
 
@@ -242,6 +244,54 @@ static tc_status second(void *context, struct tc_slice json)
     return status;
 }
 
+/* ---- names of runs that the daemon learnt ---- */
+
+static tc_status flush_names(struct replay *p)
+{
+    if (p->names->count == 0) {
+        return TC_OK;
+    }
+    TC_TRY(tc_warehouse_begin(p->r->made, p->err));
+    tc_status status = tc_warehouse_append(p->r->made, TC_TABLE_RUN_SCOPE, p->names, p->err);
+    status = status == TC_OK ? tc_warehouse_commit(p->r->made, p->err) : status;
+    if (status != TC_OK) {
+        tc_warehouse_rollback(p->r->made);
+    }
+    tc_rows_reset(p->names);
+    return status;
+}
+
+static tc_status take_names(void *context, struct tc_slice json)
+{
+    struct replay *p = context;
+    struct tc_error why = {0};
+    tc_status status = tc_run_names_again(p->r->parser, json, p->names, &why);
+    if (status == TC_E_MALFORMED) {
+        p->r->ledger_damaged++;
+        return TC_OK;
+    }
+    if (status != TC_OK) {
+        *p->err = why;
+        return status;
+    }
+    return p->names->count < TC_ROWS_MAX ? TC_OK : flush_names(p);
+}
+
+/* Before the commands: one of them may have forgotten a run with its names. */
+static tc_status add_names(struct replay *p)
+{
+    struct tc_rebuild *r = p->r;
+    p->names = tc_rows_create(TC_TABLE_RUN_SCOPE);
+    if (p->names == NULL) {
+        return tc_rebuild_nomem(p->err);
+    }
+    tc_status status =
+        tc_ledger_read(r->dir, TC_LEDGER_NAMES, take_names, p, &r->ledger_damaged, p->err);
+    status = status == TC_OK ? flush_names(p) : status;
+    tc_rows_destroy(p->names);
+    return status;
+}
+
 static tc_status replay(struct replay *p)
 {
     struct tc_rebuild *r = p->r;
@@ -249,6 +299,7 @@ static tc_status replay(struct replay *p)
     TC_TRY(tc_ledger_read(r->dir, TC_LEDGER_COMMANDS, first, p, &r->ledger_damaged, p->err));
     TC_TRY(judge(p));
     TC_TRY(tc_rebuild_older(r, p->manifests, p->manifest_count, p->err));
+    TC_TRY(add_names(p));
     p->count = 0;
     return tc_ledger_read(r->dir, TC_LEDGER_COMMANDS, second, p, &ignored, p->err);
 }

@@ -121,11 +121,32 @@ static const char *given(struct tc_slice text, char out[TC_RUN_WORDS_MAX + 1])
     return text.len == 0 ? NULL : out;
 }
 
+/* The names that were given, as C strings, in one block for free(); NULL without memory. */
+static struct tc_import_name *names_of(const struct tc_run_record *record)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < record->name_count; i++) {
+        bytes += record->names[i].text.len + 1;
+    }
+    struct tc_import_name *names = malloc((record->name_count + 1) * sizeof *names + bytes);
+    char *text = names == NULL ? NULL : (char *)(names + record->name_count + 1);
+    for (size_t i = 0; names != NULL && i < record->name_count; i++) {
+        struct tc_slice name = record->names[i].text;
+        names[i] = (struct tc_import_name){record->names[i].kind, text};
+        text += snprintf(text, name.len + 1, "%.*s", TC_FMT(name)) + 1;
+    }
+    return names;
+}
+
 static tc_status import(struct unpacked *u, const struct tc_run_record *record, bool force,
                         struct tc_import_outcome *out, struct tc_error *err)
 {
     char words[7][TC_RUN_WORDS_MAX + 1];
     const struct tc_import_sink sink = {.context = u, .problem = take_problem};
+    struct tc_import_name *names = names_of(record);
+    if (names == NULL) {
+        return tc_rebuild_nomem(err);
+    }
     struct tc_import want = {
         .data_dir = u->r->dir,
         .files = u->files,
@@ -138,6 +159,8 @@ static tc_status import(struct unpacked *u, const struct tc_run_record *record, 
         .job_uid = given(record->job_uid, words[4]),
         .intent = given(record->intent, words[5]),
         .gpu_hour_usd = record->gpu_hour_usd,
+        .names = names,
+        .name_count = record->name_count,
         .now_us = record->at_us,
         .force = force,
         .is_stored = true,
@@ -145,7 +168,9 @@ static tc_status import(struct unpacked *u, const struct tc_run_record *record, 
         .stored_run_id = given(record->run_id, words[6]),
         .repetition = record->repetition,
     };
-    return tc_import_run(u->r->made, &want, &sink, out, err);
+    tc_status status = tc_import_run(u->r->made, &want, &sink, out, err);
+    free(names);
+    return status;
 }
 
 static tc_status add(struct unpacked *u, const struct tc_run_record *record, struct tc_error *err)

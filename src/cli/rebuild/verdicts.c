@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts from the ledger, each once; those of a time before it from the old database. */
+#include "warehouse/verdicts.h"
 #include "cli/rebuild/rebuild.h"
-#include "server/warehouse/verdict.h"
+#include "cli/retain/retain.h"
+#include "server/warehouse/verdict_ledger.h"
 #include "warehouse/ledger.h"
 
 #include <stdlib.h>
 
 /* Batches of one transaction. */
 #define BATCHES_MAX 64
+/* Those of files of runs come with the run. */
+#define NOT_GIVEN "(run_join IS NULL OR run_join <> 'given')"
 
 struct verdicts {
     struct tc_rebuild *r;
@@ -53,27 +57,10 @@ static tc_status flush(struct verdicts *v)
     return v->batches < BATCHES_MAX ? TC_OK : commit(v);
 }
 
-/* Moved to a snapshot, then: it is old, and no published number stands on its run. */
-static tc_status is_retired(struct verdicts *v, size_t row, bool *out)
-{
-    *out = tc_rows_get_int(v->rows, TC_VERDICT_TOLD, row) < v->r->verdicts_before_us;
-    if (!*out || tc_rows_is_null(v->rows, TC_VERDICT_RUN_ID, row)) {
-        return TC_OK;
-    }
-    struct tc_bind run = {.type = TC_COLUMN_TEXT,
-                          .as.text = tc_rows_get_text(v->rows, TC_VERDICT_RUN_ID, row)};
-    int64_t count = 0;
-    TC_TRY(tc_warehouse_int(v->r->made, "SELECT count(*) FROM published_number WHERE run_id = ?",
-                            &run, 1, 0, &count, v->err));
-    *out = count == 0;
-    return TC_OK;
-}
-
 static tc_status take(void *context, struct tc_slice json)
 {
     struct verdicts *v = context;
     struct tc_error why = {0};
-    bool retired = false;
     tc_status status = tc_warehouse_verdict_again(v->r->parser, v->inner, json, v->rows, &why);
     if (status == TC_E_MALFORMED) {
         v->r->ledger_damaged++;
@@ -83,8 +70,6 @@ static tc_status take(void *context, struct tc_slice json)
         *v->err = why;
         return status;
     }
-    TC_TRY(is_retired(v, v->rows->count - 1, &retired));
-    v->rows->count -= retired;
     return v->rows->count < TC_WAREHOUSE_VERDICTS_MAX ? TC_OK : flush(v);
 }
 
@@ -109,10 +94,45 @@ static tc_status copy_older(struct verdicts *v, const char *first, struct tc_err
         (void)!tc_ledger_read(v->r->dir, first, take_first, v, &damaged, &ignored);
     }
     if (v->first_ns == INT64_MAX) {
-        return tc_rebuild_copy(v->r, TC_TABLE_VERDICT, NULL, NULL, 0, NULL, err);
+        return tc_rebuild_copy(v->r, TC_TABLE_VERDICT, NOT_GIVEN, NULL, 0, NULL, err);
     }
     struct tc_bind told = {.type = TC_COLUMN_TIME, .as.integer = v->first_ns / 1000};
-    return tc_rebuild_copy(v->r, TC_TABLE_VERDICT, "told_at < ?", &told, 1, NULL, err);
+    return tc_rebuild_copy(v->r, TC_TABLE_VERDICT, "told_at < ? AND " NOT_GIVEN, &told, 1, NULL,
+                           err);
+}
+
+/* ---- behind the ledger ---- */
+
+/* Those that were moved to a snapshot: they are old, and no published number stands on their run,
+ * which is known when all are there. */
+static tc_status forget_retired(struct verdicts *v, struct tc_error *err)
+{
+    struct tc_rebuild *r = v->r;
+    struct tc_bind before = {.type = TC_COLUMN_TIME, .as.integer = r->verdicts_before_us};
+    struct tc_run_set set;
+    uint64_t gone = 0;
+    if (r->verdicts_before_us == INT64_MIN) {
+        return TC_OK;
+    }
+    TC_TRY(tc_run_query(r->made, TC_RETAIN_VERDICTS, &before, 1, &set, err));
+    struct tc_slice *keys = calloc(set.row_count + 1, sizeof *keys);
+    for (size_t i = 0; keys != NULL && i < set.row_count; i++) {
+        keys[i] = tc_run_text(&set, i, 0);
+    }
+    struct tc_forget what = {.table = TC_TABLE_VERDICT,
+                             .key_column = TC_VERDICT_DIGEST,
+                             .keys = keys,
+                             .key_count = set.row_count,
+                             .before_us = INT64_MIN};
+    tc_status status = keys == NULL ? tc_rebuild_nomem(err) : TC_OK;
+    if (status == TC_OK && set.row_count > 0) {
+        status = tc_warehouse_begin(r->made, err);
+        status = status == TC_OK ? tc_warehouse_forget(r->made, &what, &gone, err) : status;
+        status = status == TC_OK ? tc_warehouse_commit(r->made, err) : status;
+    }
+    free(keys);
+    tc_run_set_fini(&set);
+    return status;
 }
 
 /* ---- all ---- */
@@ -128,6 +148,7 @@ static tc_status read_all(struct verdicts *v, struct tc_error *err)
     }
     status = status == TC_OK ? flush(v) : status;
     status = status == TC_OK ? commit(v) : status;
+    status = status == TC_OK ? forget_retired(v, err) : status;
     tc_warehouse_rollback(v->r->made);
     free(names);
     return status;

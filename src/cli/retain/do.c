@@ -84,6 +84,7 @@ static tc_status write_tables(struct tc_retain *r, const char *dir, struct tc_er
         {.table = TC_TABLE_TRAINING, .before_us = INT64_MIN},
         {.table = TC_TABLE_SLICE, .time_column = TC_SLICE_START, .before_us = r->slices_before_us},
         {.table = TC_TABLE_VERDICT, .time_column = TC_VERDICT_TOLD, .before_us = r->warm_before_us},
+        {.table = TC_TABLE_RUN_SCOPE, .before_us = INT64_MIN},
         {.table = TC_TABLE_SOFTWARE, .before_us = INT64_MIN},
         {.table = TC_TABLE_HARDWARE, .before_us = INT64_MIN},
         {.table = TC_TABLE_CLUSTER, .before_us = INT64_MIN},
@@ -187,6 +188,7 @@ tc_status tc_retain_forget_runs(struct tc_warehouse *w, const struct tc_slice *r
 tc_status tc_retain_forget_lineages(struct tc_warehouse *w, const struct tc_slice *runs,
                                     size_t count, struct tc_error *err)
 {
+    TC_TRY(forget(w, TC_TABLE_RUN_SCOPE, TC_RUN_SCOPE_RUN_ID, runs, count, err));
     return forget(w, TC_TABLE_LINEAGE, TC_LINEAGE_RUN_ID, runs, count, err);
 }
 

@@ -88,12 +88,7 @@ tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
                         "SELECT run_id, added_at FROM benchmark_run_fact WHERE run_id IN "
                         "(" TC_RETAIN_MOVABLE ") ORDER BY added_at, run_id",
                         &warm, 1, &r->runs, err));
-    TC_TRY(tc_run_query(r->w,
-                        "SELECT verdict_digest FROM verdict_fact WHERE told_at < ? AND "
-                        "verdict_digest IS NOT NULL AND (run_id IS NULL OR run_id NOT IN (SELECT "
-                        "run_id FROM published_number WHERE run_id IS NOT NULL)) "
-                        "ORDER BY told_at, verdict_digest",
-                        &warm, 1, &r->verdicts, err));
+    TC_TRY(tc_run_query(r->w, TC_RETAIN_VERDICTS, &warm, 1, &r->verdicts, err));
     TC_TRY(count(r, "SELECT count(*) FROM benchmark_run_fact WHERE added_at < ?", r->warm_before_us,
                  &old, err));
     r->protected_runs = old - r->runs.row_count;

@@ -83,6 +83,11 @@ TC_CHECKED tc_status tc_retain_forget_lineages(struct tc_warehouse *w, const str
 TC_CHECKED tc_status tc_retain_forget_hot(struct tc_warehouse *w, int64_t before_us,
                                           struct tc_error *err);
 
+/* Verdicts told before ? that may be moved. */
+#define TC_RETAIN_VERDICTS                                                                  \
+    "SELECT verdict_digest FROM verdict_fact WHERE told_at < ? AND verdict_digest IS NOT "  \
+    "NULL AND (run_id IS NULL OR run_id NOT IN (SELECT run_id FROM published_number WHERE " \
+    "run_id IS NOT NULL)) ORDER BY told_at, verdict_digest"
 /* The runs that may be moved, as a query with the time before which they were added. */
 #define TC_RETAIN_MOVABLE                                                           \
     "SELECT run_id FROM benchmark_run_fact WHERE added_at < ? AND run_id NOT IN "   \

@@ -98,7 +98,8 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     tc_json_end_object(j);
     const char *slash = strrchr(file->path, '/');
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
-    bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
+    bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY ||
+                    file->role == TC_ROLE_VERDICTS;
     bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
     tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
     tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
@@ -382,6 +383,8 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                .job_uid = a->args->job_uid,
                                .intent = a->args->intent,
                                .gpu_hour_usd = a->gpu_hour_usd,
+                               .names = a->args->names,
+                               .name_count = a->args->name_count,
                                .now_us = tc_wall_ns() / 1000,
                                .again = a->args->again,
                                .force = a->args->force,

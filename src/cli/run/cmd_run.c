@@ -69,6 +69,19 @@ static int take_file(void *args, const struct tc_option *option, const char *val
     return TC_GO_ON;
 }
 
+/* --node, --pod, --job: a pod may be given by its uid. */
+static int take_name(void *args, const struct tc_option *option, const char *value)
+{
+    struct collected *c = args;
+    bool is_pod = strcmp(option->name, "pod") == 0;
+    enum tc_run_name kind = is_pod && tc_run_name_is_uid(tc_slice_cstr(value)) ? TC_RUN_NAME_POD_UID
+                            : is_pod                                           ? TC_RUN_NAME_POD
+                            : strcmp(option->name, "job") == 0                 ? TC_RUN_NAME_JOB
+                                                                               : TC_RUN_NAME_NODE;
+    c->args.names[c->args.name_count++] = (struct tc_import_name){kind, value};
+    return TC_GO_ON;
+}
+
 /* A shell makes many files of one pattern: a word has the role of the option before it. A contract
  * stays one. */
 static void take_word(void *args, const struct tc_option *before, char *word)
@@ -96,6 +109,8 @@ static const struct tc_option OPTIONS[] = {
     TC_TAKEN("telemetry", "FILE", take_file,
              "add: metrics of the time of the run: Prometheus text, OTLP. May be given again.",
              .letter = 't'),
+    TC_TAKEN("verdicts", "FILE", take_file,
+             "add: what `tracecore detect --json` printed about this run. May be given again."),
     TC_TAKEN("artifact", "FILE", take_file,
              "add: any other file to keep with the run. May be given again.", .letter = 'a'),
     TC_TEXT("format", "READER", struct collected, args.format,
@@ -109,6 +124,11 @@ static const struct tc_option OPTIONS[] = {
     TC_TEXT("scheduler-run-id", "ID", struct collected, args.scheduler_run_id,
             "add: the scheduler's name for it."),
     TC_TEXT("job-uid", "UID", struct collected, args.job_uid, "add: the uid of its job."),
+    TC_TAKEN("node", "NAME", take_name,
+             "add: a node that it ran on: what happens there in its time is tied to it. May be "
+             "given again, as --pod and --job."),
+    TC_TAKEN("pod", "NAME", take_name, "add: a pod of it: its uid, namespace/name, or name."),
+    TC_TAKEN("job", "NAME", take_name, "add: its job, as schedulers and metrics name it."),
     TC_TEXT("intent", "TEXT", struct collected, args.intent, "add: why it was run, in a sentence."),
     TC_FLAG("again", struct collected, args.again,
             "add: a run with the same bytes as one that is there is another measurement: a new "
@@ -157,15 +177,17 @@ static int run(int argc, char **argv)
     struct collected c = {0};
     size_t room = (size_t)argc + 1;
     c.args.paths = calloc(room, sizeof *c.args.paths);
+    c.args.names = calloc(room, sizeof *c.args.names);
     c.words = calloc(room, sizeof *c.words);
     int code = TC_EXIT_BAD;
-    if (c.args.paths == NULL || c.words == NULL) {
+    if (c.args.paths == NULL || c.args.names == NULL || c.words == NULL) {
         tc_say("run", "no memory for the arguments");
     } else {
         code = tc_options_read(&tc_command_run, argc, argv, &c);
         code = code == TC_GO_ON ? act(&c) : code;
     }
     free(c.args.paths);
+    free(c.args.names);
     free(c.words);
     return code;
 }
@@ -174,7 +196,8 @@ const struct tc_command tc_command_run = {
     .name = "run",
     .summary = "add benchmark runs to the warehouse, list, show and compare them",
     .usage = "usage: tracecore run add [--contract FILE] --result FILE...\n"
-             "                         [--telemetry FILE...] [--artifact FILE...] [options]\n"
+             "                         [--telemetry FILE...] [--verdicts FILE...]\n"
+             "                         [--artifact FILE...] [options]\n"
              "       tracecore run list [--name NAME] [--class CLASS] [--since TIME]\n"
              "       tracecore run show RUN\n"
              "       tracecore run diff A B\n"

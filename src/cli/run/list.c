@@ -24,6 +24,8 @@ enum {
     LIST_POINTS,
     LIST_GROUP,
     LIST_REPLICATE,
+    LIST_PUBLISHABLE,
+    LIST_INCIDENTS,
 };
 
 #define SELECT_RUNS                                                                               \
@@ -33,12 +35,15 @@ enum {
     "CASE WHEN s.points IS NULL THEN 0 ELSE s.points END + "                                      \
     "CASE WHEN t.points IS NULL THEN 0 ELSE t.points END AS points, "                             \
     "r.replicate_group AS replicate_group, r.replicate_index AS replicate_index, "                \
-    "r.publishable AS publishable "                                                               \
+    "r.publishable AS publishable, "                                                              \
+    "CASE WHEN v.incidents IS NULL THEN 0 ELSE v.incidents END AS incidents "                     \
     "FROM benchmark_run_fact r "                                                                  \
     "LEFT JOIN (SELECT run_id, count(*) AS points FROM serving_outcome_fact GROUP BY run_id) s "  \
     "ON s.run_id = r.run_id "                                                                     \
     "LEFT JOIN (SELECT run_id, count(*) AS points FROM training_outcome_fact GROUP BY run_id) t " \
-    "ON t.run_id = r.run_id "
+    "ON t.run_id = r.run_id "                                                                     \
+    "LEFT JOIN (SELECT run_id, count(DISTINCT incident_id) AS incidents FROM verdict_fact "       \
+    "WHERE run_id IS NOT NULL GROUP BY run_id) v ON v.run_id = r.run_id "
 
 struct wish {
     char sql[2048];
@@ -131,16 +136,25 @@ static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t coun
         {"run", LIST_ID, false},          {"name", LIST_NAME, false},
         {"class", LIST_CLASS, false},     {"status", LIST_STATUS, false},
         {"started", LIST_STARTED, false}, {"points", LIST_POINTS, true},
-        {"rep", LIST_REPLICATE, true},    {"type", LIST_TYPE, false},
+        {"rep", LIST_REPLICATE, true},    {"incidents", LIST_INCIDENTS, true},
+        {"type", LIST_TYPE, false},
     };
-    struct tc_run_table t = {.column_count = TC_COUNT(columns), .flexible = 1, .flexible_min = 14};
-    for (size_t c = 0; c < t.column_count; c++) {
-        t.heads[c] = columns[c].head;
-        t.right[c] = columns[c].right;
+    bool any = false;
+    for (size_t row = 0; row < count; row++) {
+        any = any || tc_run_int(s, row, LIST_INCIDENTS) > 0;
+    }
+    struct tc_run_table t = {.flexible = 1, .flexible_min = 14};
+    size_t used[TC_COUNT(columns)];
+    for (size_t c = 0; c < TC_COUNT(columns); c++) {
+        if (any || columns[c].column != LIST_INCIDENTS) {
+            used[t.column_count] = columns[c].column;
+            t.heads[t.column_count] = columns[c].head;
+            t.right[t.column_count++] = columns[c].right;
+        }
     }
     for (size_t row = 0; row < count; row++) {
         for (size_t c = 0; c < t.column_count; c++) {
-            put_cell(&t, s, row, columns[c].column);
+            put_cell(&t, s, row, used[c]);
         }
     }
     (void)tc_run_table_print(&t, g, "");

@@ -33,6 +33,8 @@ struct tc_run_args {
     const char *job_uid;
     const char *intent;
     const char *gpu_hour_usd;
+    struct tc_import_name *names; /* --node, --pod, --job */
+    size_t name_count;
     const char *benchmark_class;
     const char *since;
     const char *limit;

@@ -24,6 +24,8 @@ enum part {
     PART_TRAINING,
     PART_TELEMETRY,
     PART_VERDICTS,
+    PART_UNDECIDED,
+    PART_SCOPE,
     PART_DEFINITIONS,
     PART_JSON_END,
     PART_POINTS = PART_JSON_END, /* for people: the table has them all */
@@ -69,9 +71,23 @@ static const struct {
                         false},
     [PART_VERDICTS] =
         {"verdicts",
-         "SELECT incident_id, pattern, status, confidence, first_seen, headline "
+         "SELECT incident_id, pattern, status, confidence, first_seen, headline, run_join, "
+         "node_name, cause_incident_id "
          "FROM verdict_fact WHERE run_id = ? ORDER BY first_seen, incident_id, told_at",
          false},
+    [PART_UNDECIDED] =
+        {"undecided",
+         "SELECT DISTINCT v.incident_id AS incident_id, v.pattern AS pattern, v.first_seen AS "
+         "first_seen, v.headline AS headline, s.kind AS kind, s.name AS name "
+         "FROM verdict_fact v JOIN run_scope_fact s ON (s.kind = 'node' AND s.name = v.node_name) "
+         "OR (s.kind = 'job' AND s.name = v.job_uid) OR (s.kind = 'pod_uid' AND s.name = "
+         "v.pod_uid) WHERE s.run_id = ? AND v.run_id IS NULL AND v.first_seen >= s.window_start "
+         "AND v.first_seen <= s.window_end ORDER BY 3, 1, 5, 6",
+         false},
+    [PART_SCOPE] = {"scope",
+                    "SELECT kind, name, window_start, window_end, source FROM run_scope_fact "
+                    "WHERE run_id = ? ORDER BY kind, name, window_start, window_end",
+                    false},
     [PART_DEFINITIONS] = {"definitions",
                           "SELECT d.* FROM metric_definition_dim d WHERE d.tool IN ("
                           "SELECT tool FROM serving_outcome_fact WHERE run_id = ?) "
@@ -394,11 +410,56 @@ static void put_file(struct tc_grow *g, struct tc_json f)
                    tc_as_printable(tc_json_get_string(f, TC_LIT("digest"))));
 }
 
+/* The columns of PART_VERDICTS. */
+enum { SAID_ID, SAID_PATTERN, SAID_STATUS, SAID_CONFIDENCE, SAID_SEEN, SAID_HEADLINE, SAID_JOIN };
+
+/* How an incident was tied to the run, for people. */
+static const char *joined_by(struct tc_slice join)
+{
+    return tc_slice_eq(join, TC_LIT("given"))      ? "given with the run"
+           : tc_slice_eq(join, TC_LIT("identity")) ? "of its job or pod"
+                                                   : "on its node in its time";
+}
+
+/* Each incident once, as it was told last. */
 static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
 {
-    for (size_t row = 0; row < set->row_count && row < LINES_MAX; row++) {
-        tc_grow_format(g, "{}  {}  {}\n", row == 0 ? "verdicts\n" : "",
-                       tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 5));
+    size_t shown = 0;
+    for (size_t row = 0; row < set->row_count; row++) {
+        struct tc_slice id = tc_run_text(set, row, SAID_ID);
+        if (row + 1 < set->row_count && tc_slice_eq(id, tc_run_text(set, row + 1, SAID_ID))) {
+            continue;
+        }
+        struct tc_slice join = tc_run_text(set, row, SAID_JOIN);
+        if (shown++ < LINES_MAX) {
+            tc_grow_format(g, "{}  {}  {}\n    {}, {}, {}{}", shown == 1 ? "incidents\n" : "",
+                           tc_run_as_value(set, row, SAID_SEEN),
+                           tc_run_as_value(set, row, SAID_HEADLINE),
+                           tc_run_as_value(set, row, SAID_PATTERN),
+                           tc_run_as_value(set, row, SAID_STATUS), joined_by(join),
+                           tc_slice_eq(join, TC_LIT("given")) ? "\n" : ": tracecore incidents ");
+            if (!tc_slice_eq(join, TC_LIT("given"))) {
+                tc_grow_format(g, "{}\n", tc_run_as_value(set, row, SAID_ID));
+            }
+        }
+    }
+    if (shown > LINES_MAX) {
+        tc_grow_format(g, "  and {} more; --json has all\n", shown - LINES_MAX);
+    }
+}
+
+/* What fits another run as well. */
+static void put_undecided(struct tc_grow *g, const struct tc_run_set *set)
+{
+    size_t count = 0;
+    for (size_t row = 0; row < set->row_count; row++) {
+        count += row == 0 || !tc_slice_eq(tc_run_text(set, row, 0), tc_run_text(set, row - 1, 0));
+    }
+    if (count > 0) {
+        tc_grow_format(g,
+                       "{}{} on what another run had at the same time, and is tied to neither; "
+                       "--json lists under \"undecided\"\n",
+                       count, count == 1 ? " incident is" : " incidents are");
     }
 }
 
@@ -444,6 +505,7 @@ static void put_text(struct tc_grow *g, const struct tc_run_args *args, const st
                  TELEMETRY_COLUMNS, TC_COUNT(TELEMETRY_COLUMNS), 1);
     put_points(g, &s->parts[PART_POINTS]);
     put_verdict_lines(g, &s->parts[PART_VERDICTS]);
+    put_undecided(g, &s->parts[PART_UNDECIDED]);
     put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
     put_evidence(g, run, &s->parts[PART_LINEAGE]);
 }

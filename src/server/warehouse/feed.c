@@ -6,8 +6,10 @@
 #include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "server/warehouse/verdict.h"
+#include "server/warehouse/run_names.h"
+#include "server/warehouse/verdict_ledger.h"
 #include "warehouse/ledger.h"
+#include "warehouse/verdicts.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +23,8 @@
 /* How often it looks for new metrics: finding them costs a look at the headers of a segment. */
 #define READ_EVERY_NS (5 * TC_SECOND)
 #define READ_LEAST_NS (TC_SECOND / 4)
+/* How often it looks for names of runs that are not written yet. */
+#define NAMES_EVERY_NS (10 * TC_SECOND)
 /* Verdicts of one transaction. */
 #define VERDICTS_MAX TC_WAREHOUSE_VERDICTS_MAX
 #define RETRY_FIRST TC_SECOND
@@ -47,10 +51,13 @@ struct tc_warehouse_feed {
     struct tc_rows *rows;
     struct tc_grow lines;            /* of the ledger, for the rows */
     char ledger[TC_LEDGER_NAME_MAX]; /* where they go */
+    struct tc_rows *names;           /* of runs */
+    int64_t names_ns;                /* monotonic: when those are looked for again */
     int64_t read_ns;                 /* monotonic: when metrics and traces are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
     bool is_writing; /* what fails now is the warehouse */
+    bool is_ending;  /* all that can be written is */
 };
 
 /* ---- the warehouse ---- */
@@ -113,8 +120,7 @@ static tc_status take_verdict(void *context, struct tc_slice json, int64_t taken
     if (r->is_second && r->is_known[at]) {
         return TC_OK;
     }
-    tc_status status =
-        tc_warehouse_verdict_row(f->parser, json, taken_ns, f->parts.runs, f->rows, &err);
+    tc_status status = tc_warehouse_verdict_row(f->parser, json, taken_ns, f->rows, &err);
     if (status == TC_E_NOMEM) {
         return status;
     }
@@ -213,6 +219,29 @@ static tc_status write_verdicts(struct tc_warehouse_feed *f, struct tc_error *er
     return TC_OK;
 }
 
+/* ---- names of runs ---- */
+
+/* What telemetry said of runs, before what it is needed for. */
+static tc_status write_names(struct tc_warehouse_feed *f, enum tc_run_book_want want,
+                             struct tc_error *err)
+{
+    int64_t now_ns = tc_clock_ns(CLOCK_REALTIME);
+    tc_rows_reset(f->names);
+    tc_run_book_take(f->parts.runs, now_ns, want, f->names);
+    if (f->names->count == 0) {
+        return TC_OK;
+    }
+    tc_status status = need_warehouse(f, err);
+    if (status == TC_OK) {
+        f->is_writing = true;
+        status = tc_run_names_write(f->warehouse, f->parts.data_dir, f->names, err);
+    }
+    if (status != TC_OK) {
+        tc_run_book_retake(f->parts.runs);
+    }
+    return status;
+}
+
 /* ---- slices ---- */
 
 static int64_t read_every(const struct tc_warehouse_feed *f)
@@ -288,7 +317,19 @@ static int64_t step(struct tc_warehouse_feed *f)
     if (f->retry_ns > now_ns) {
         return f->retry_ns;
     }
-    if (stats.pending_pull > 0) {
+    bool has_verdicts = stats.pending_pull > 0;
+    if (f->parts.runs != NULL && (has_verdicts || now_ns >= f->names_ns)) {
+        enum tc_run_book_want want = f->is_ending   ? TC_RUN_BOOK_ALL
+                                     : has_verdicts ? TC_RUN_BOOK_NOW
+                                                    : TC_RUN_BOOK_DUE;
+        if (write_names(f, want, &err) != TC_OK) {
+            failed(f, "names of runs wait for the warehouse", &err);
+            return f->retry_ns;
+        }
+        f->names_ns = now_ns + NAMES_EVERY_NS;
+        f->is_writing = false;
+    }
+    if (has_verdicts) {
         if (write_verdicts(f, &err) != TC_OK) {
             failed(f, "verdicts wait for the warehouse", &err);
             return f->retry_ns;
@@ -342,7 +383,9 @@ static bool is_stopping(struct tc_warehouse_feed *f)
 static void finish(struct tc_warehouse_feed *f)
 {
     struct tc_outbox_stats stats;
+    f->is_ending = true;
     do {
+        f->names_ns = 0;
         f->retry_ns = 0;
         f->read_ns = INT64_MAX;
         (void)step(f);
@@ -372,6 +415,7 @@ static void destroy(struct tc_warehouse_feed *f)
     tc_warehouse_requests_destroy(f->requests);
     tc_json_parser_destroy(f->parser);
     tc_rows_destroy(f->rows);
+    tc_rows_destroy(f->names);
     tc_grow_fini(&f->lines);
     (void)pthread_cond_destroy(&f->wake);
     (void)pthread_mutex_destroy(&f->lock);
@@ -394,13 +438,15 @@ tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
     (void)pthread_mutex_init(&f->lock, NULL);
     f->parser = tc_json_parser_create();
     f->rows = tc_rows_create(TC_TABLE_VERDICT);
+    f->names = tc_rows_create(TC_TABLE_RUN_SCOPE);
     f->slicer = parts->wants_slices ? tc_warehouse_slicer_create(&parts->slicer) : NULL;
     if (parts->wants_requests) {
         f->parts.requests.open = open_for_requests;
         f->parts.requests.context = f;
         f->requests = tc_warehouse_requests_create(&f->parts.requests);
     }
-    bool ok = f->parser != NULL && f->rows != NULL && (!parts->wants_slices || f->slicer != NULL) &&
+    bool ok = f->parser != NULL && f->rows != NULL && f->names != NULL &&
+              (!parts->wants_slices || f->slicer != NULL) &&
               (!parts->wants_requests || f->requests != NULL);
     sigset_t all;
     sigset_t old;

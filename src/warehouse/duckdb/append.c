@@ -25,14 +25,25 @@ static tc_status make_chunk(struct tc__duckdb *d, const struct tc_table_info *in
     return *out != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
 }
 
+/* The appender of a table; columns of it that info has not (run_found) stay NULL. */
+static bool make_appender(struct tc__duckdb *d, struct tc__duckdb_lane *lane,
+                          const struct tc_table_info *info)
+{
+    bool ok =
+        d->api->appender_create(d->connection, NULL, info->name, &lane->appender) == DuckDBSuccess;
+    for (size_t i = 0; ok && i < info->column_count; i++) {
+        ok = d->api->appender_add_column(lane->appender, info->columns[i].name) == DuckDBSuccess;
+    }
+    return ok;
+}
+
 static tc_status open_lane(struct tc__duckdb *d, struct tc__duckdb_lane *lane,
                            const struct tc_table_info *info, struct tc_error *err)
 {
     if (lane->chunk == NULL) {
         TC_TRY(make_chunk(d, info, &lane->chunk, err));
     }
-    if (lane->appender == NULL && d->api->appender_create(d->connection, NULL, info->name,
-                                                          &lane->appender) != DuckDBSuccess) {
+    if (lane->appender == NULL && !make_appender(d, lane, info)) {
         tc_status status =
             tc__duckdb_fail(err, TC_E_IO, info->name, d->api->appender_error(lane->appender));
         (void)d->api->appender_destroy(&lane->appender);
@@ -168,10 +179,16 @@ size_t tc__duckdb_split_of(const struct tc__duckdb *d, enum tc_table table)
 
 static const struct tc_table_info *lane_info(const struct tc__duckdb *d, size_t lane)
 {
+    if (lane == TC__LANE_CLAIMS || lane == TC__LANE_PENDING) {
+        return lane == TC__LANE_CLAIMS ? &tc__join_claims : &tc__join_pending;
+    }
     if (lane >= TC__LANE_SCOPES) {
         return &d->base->splits[lane - TC__LANE_SCOPES].scopes.info;
     }
     size_t split = tc__duckdb_split_of(d, (enum tc_table)lane);
+    if (lane == TC_TABLE_VERDICT && d->base->has_runs) {
+        return &d->base->verdicts;
+    }
     return split < TC__SPLITS ? &d->base->splits[split].facts.info : &d->base->schema->tables[lane];
 }
 
@@ -302,8 +319,9 @@ tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_r
 {
     struct tc__duckdb *d = engine;
     size_t split = tc__duckdb_split_of(d, table);
-    return split < TC__SPLITS ? append_split(d, split, rows, err)
-                              : tc__duckdb_append_to(d, table, rows, err);
+    TC_TRY(split < TC__SPLITS ? append_split(d, split, rows, err)
+                              : tc__duckdb_append_to(d, table, rows, err));
+    return tc__join_note(d, table, rows, err);
 }
 
 tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
@@ -349,4 +367,5 @@ void tc__duckdb_free_lanes(struct tc__duckdb *d)
         tc_rows_destroy(w->wide);
         tc__scopes_fini(&w->scopes);
     }
+    tc__join_fini(&d->join);
 }

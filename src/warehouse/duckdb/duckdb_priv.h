@@ -7,6 +7,7 @@
 #ifndef TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 
+#include "warehouse/duckdb/join_priv.h"
 #include "warehouse/duckdb/load_priv.h"
 #include "warehouse/duckdb/scope_priv.h"
 #include "warehouse/duckdb/sort_buffer_priv.h"
@@ -34,13 +35,18 @@ struct tc__duckdb_base {
     atomic_uint exports; /* files in the out folder so far: a name for each */
     bool is_own;         /* the daemon's: others may be writing while one forgets */
     struct tc__split splits[TC__SPLITS];
+    struct tc_table_info verdicts; /* verdict_fact as it is stored */
+    bool has_runs;                 /* the schema has run_scope_fact: join_priv.h */
+    pthread_mutex_t join_lock;     /* one connection finds the runs of rows at a time */
     char data_dir[TC__DUCKDB_PATH_MAX];
     char description[32];
 };
 
-/* Lanes are numbered as tables, then those of scopes, as splits. */
+/* Lanes are numbered as tables, then those of scopes, as splits, then: */
 #define TC__LANE_SCOPES TC_TABLE_COUNT
-#define TC__LANES (TC_TABLE_COUNT + TC__SPLITS)
+#define TC__LANE_CLAIMS (TC_TABLE_COUNT + TC__SPLITS)
+#define TC__LANE_PENDING (TC_TABLE_COUNT + TC__SPLITS + 1)
+#define TC__LANES (TC_TABLE_COUNT + TC__SPLITS + 2)
 
 /* Rows on their way into a table. */
 struct tc__duckdb_lane {
@@ -66,6 +72,7 @@ struct tc__duckdb {
     duckdb_connection connection;
     struct tc__duckdb_lane lanes[TC__LANES];
     struct tc__split_writer writers[TC__SPLITS];
+    struct tc__join join;
     bool in_transaction;
     bool has_forgotten;      /* rows of a table that is split, in this transaction */
     atomic_bool interrupted; /* since the query began */

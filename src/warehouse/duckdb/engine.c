@@ -252,6 +252,7 @@ static void drop_base(struct tc__duckdb_base *base)
 {
     if (atomic_fetch_sub(&base->references, 1) == 1) {
         base->api->close(&base->database);
+        (void)pthread_mutex_destroy(&base->join_lock);
         free(base);
     }
 }
@@ -312,6 +313,12 @@ static tc_status open_base(const struct tc_warehouse_config *config,
     base->is_own = config->own;
     tc__split_init(&base->splits[TC__SPLIT_SLICE], &tc__split_slices, schema);
     tc__split_init(&base->splits[TC__SPLIT_REQUEST], &tc__split_requests, schema);
+    base->has_runs = schema->table_count > TC_TABLE_RUN_SCOPE;
+    if (base->has_runs) {
+        base->verdicts = schema->tables[TC_TABLE_VERDICT];
+        base->verdicts.name = tc__join_stored(TC_TABLE_VERDICT, base->verdicts.name);
+    }
+    (void)pthread_mutex_init(&base->join_lock, NULL);
     atomic_init(&base->references, 1);
     return status;
 }
@@ -341,6 +348,9 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
     /* Here nobody else writes yet; while the daemon runs, somebody may. */
     if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE) {
         status = tc__scopes_sweep(d, err);
+    }
+    if (status == TC_OK && config->mode == TC_WAREHOUSE_WRITE && base->has_runs) {
+        status = tc__join_settle_left(d, err);
     }
     if (status != TC_OK) {
         close_duckdb(d);
@@ -380,6 +390,7 @@ static tc_status begin(void *engine, struct tc_error *err)
     TC_TRY(tc__duckdb_run(d, "BEGIN TRANSACTION", "cannot begin to write", err));
     d->in_transaction = true;
     d->has_forgotten = false;
+    tc__join_begin(&d->join);
     return TC_OK;
 }
 
@@ -393,6 +404,7 @@ static void rollback(void *engine)
     for (size_t i = 0; i < TC__SPLITS; i++) {
         tc__scopes_forget(&d->writers[i].scopes);
     }
+    tc__join_begin(&d->join);
     d->in_transaction = false;
 }
 
@@ -412,7 +424,8 @@ static void close_log_to_others(const struct tc__duckdb *d)
 static tc_status commit(void *engine, struct tc_error *err)
 {
     struct tc__duckdb *d = engine;
-    tc_status status = tc__duckdb_end_appends(d, err);
+    tc_status status = tc__join_flush(d, err);
+    status = status == TC_OK ? tc__duckdb_end_appends(d, err) : status;
     if (status == TC_OK && d->has_forgotten && !d->base->is_own &&
         atomic_load(&d->base->references) == 1) {
         status = tc__scopes_sweep(d, err);
@@ -425,8 +438,14 @@ static tc_status commit(void *engine, struct tc_error *err)
     if (status != TC_OK) {
         rollback(d);
     }
-    close_log_to_others(d);
     d->in_transaction = false;
+    /* What was to be written is. That this failed is told all the same: a commit that fails leaves
+     * DuckDB unfit to go on. What is left stays noted. */
+    if (status == TC_OK && d->join.is_any) {
+        status = tc__join_settle(d, err);
+        tc__join_begin(&d->join);
+    }
+    close_log_to_others(d);
     return status;
 }
 

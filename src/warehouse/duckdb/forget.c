@@ -75,7 +75,10 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
                        x.info->name);
     }
     (void)tc_format(&x.sql, "DELETE FROM \"{}\" WHERE true",
-                    x.split != NULL ? x.split->kind->facts : x.info->name);
+                    d->base->has_runs    ? tc__join_stored(what->table, x.info->name)
+                    : x.split != NULL    ? x.split->kind->facts
+                                         : x.info->name);
+    size_t where_at = x.sql.len - (sizeof "WHERE true" - 1);
     if (key_count > 0) {
         put_keys(&x, what->key_column, keys, key_count);
     }
@@ -90,6 +93,10 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
         begin_condition(&x, what->null_column);
         tc_buf_lit(&x.sql, " IS NULL");
         end_condition(&x, what->null_column);
+    }
+    if (what->table == TC_TABLE_RUN_SCOPE && d->base->has_runs) {
+        TC_TRY(tc__join_note_gone(d, tc_slice_from(tc_buf_slice(&x.sql), where_at), x.binds,
+                                  x.bind_count, err));
     }
     struct tc_query query = {
         .sql = tc_buf_slice(&x.sql), .binds = x.binds, .bind_count = x.bind_count};

@@ -96,7 +96,6 @@ static const char *expression(size_t column)
 static bool is_of_scope(size_t column)
 {
     switch (column) {
-    case TC_REQUEST_RUN_ID:
     case TC_REQUEST_JOIN:
     case TC_REQUEST_WORKLOAD_POINT:
     case TC_REQUEST_CONCURRENCY:

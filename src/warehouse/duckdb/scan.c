@@ -6,13 +6,15 @@
  * A table function can be named in any query. This one gives nothing without the ticket of the
  * buffer that is being taken, which only the INSERT made for it has.
  */
+#include "base/assert.h"
+#include "base/format.h"
 #include "warehouse/duckdb/scan_priv.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
 
 #define FUNCTION_NAME "tracecore_sort_buffer"
+#define SQL_MAX 1024
 
 /* Piles that are being read, in all databases of the process. */
 static pthread_mutex_t scans_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,7 +132,8 @@ tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
 tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *table,
                           struct tc__sort_buffer *buffer, struct tc_error *err)
 {
-    char sql[160];
+    char sql[SQL_MAX];
+    struct tc_buf b = tc_buf_make(sql, sizeof sql);
     size_t batches = (buffer->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
     struct tc__scan scan = {
         .buffer = buffer,
@@ -145,9 +148,13 @@ tc_status tc__scan_insert(struct tc__duckdb *d, const struct tc_table_info *tabl
     scan.next = scans;
     scans = &scan;
     (void)pthread_mutex_unlock(&scans_lock);
-    (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO %s SELECT * FROM " FUNCTION_NAME "(%" PRIu64 "::UBIGINT)",
-                   scan.table->name, scan.ticket);
+    (void)tc_format(&b, "INSERT INTO {} (", scan.table->name);
+    for (size_t i = 0; i < scan.table->column_count; i++) {
+        (void)tc_format(&b, "{}\"{}\"", i == 0 ? "" : ", ", scan.table->columns[i].name);
+    }
+    (void)tc_format(&b, ") SELECT * FROM " FUNCTION_NAME "({}::UBIGINT)", scan.ticket);
+    tc_buf_char(&b, '\0');
+    TC_ASSERT(!b.overflowed); /* names are ours */
     tc_status status = tc__duckdb_run(d, sql, "the rows cannot be added", err);
     (void)pthread_mutex_lock(&scans_lock);
     for (struct tc__scan **s = &scans; *s != NULL; s = &(*s)->next) {

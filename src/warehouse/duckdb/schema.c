@@ -70,8 +70,36 @@ static tc_status upgrade_split(struct tc__duckdb *d, const struct tc__split *s, 
     TC_TRY(create_or_add(d, &s->scopes.info, have, err));
     (void)tc_format(&sequence, "CREATE SEQUENCE IF NOT EXISTS {}", s->kind->sequence);
     TC_TRY(run_ddl(d, &sequence, s->kind->sequence, err));
-    tc__split_put_view(&b, s);
+    if (d->base->has_runs) {
+        return TC_OK; /* the view is made with those of the others */
+    }
+    tc__split_put_view(&b, s, TC__VIEW_PLAIN);
     return run_ddl(d, &b, s->table->name, err);
+}
+
+/* Verdicts: a table under another name, which a database of version 1 has under its own. */
+static tc_status upgrade_verdicts(struct tc__duckdb *d, const struct tc_table_info *info,
+                                  unsigned have, struct tc_error *err)
+{
+    const struct tc_table_info *stored = &d->base->verdicts;
+    char ddl[DDL_MAX];
+    struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
+    if (have == 1) {
+        (void)tc_format(&b, "ALTER TABLE {} RENAME TO {}", info->name, stored->name);
+        TC_TRY(run_ddl(d, &b, info->name, err));
+    }
+    return create_or_add(d, stored, have, err);
+}
+
+/* What finds the runs of rows. */
+static tc_status upgrade_join(struct tc__duckdb *d, unsigned have, struct tc_error *err)
+{
+    if (!d->base->has_runs) {
+        return TC_OK;
+    }
+    TC_TRY(create_or_add(d, &tc__join_claims, have, err));
+    TC_TRY(create_or_add(d, &tc__join_pending, have, err));
+    return tc__join_upgrade(d, err);
 }
 
 static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *err)
@@ -83,8 +111,10 @@ static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *e
         const struct tc_table_info *info = &schema->tables[i];
         size_t split = tc__duckdb_split_of(d, (enum tc_table)i);
         TC_TRY(split < TC__SPLITS ? upgrade_split(d, &d->base->splits[split], have, err)
-                                  : create_or_add(d, info, have, err));
+               : i == TC_TABLE_VERDICT && d->base->has_runs ? upgrade_verdicts(d, info, have, err)
+                                                            : create_or_add(d, info, have, err));
     }
+    TC_TRY(upgrade_join(d, have, err));
     if (have == 0) {
         TC_TRY(tc__duckdb_run(
             d, "CREATE TABLE " VERSION_TABLE " (version BIGINT NOT NULL, since TIMESTAMP NOT NULL)",

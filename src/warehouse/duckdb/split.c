@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "warehouse/duckdb/join_priv.h"
 
 #include <string.h>
 
@@ -118,12 +119,27 @@ void tc__split_init(struct tc__split *s, const struct tc__split_kind *kind,
                                   .second = fact_column(s, kind->order.second)};
 }
 
-void tc__split_put_view(struct tc_buf *b, const struct tc__split *s)
+/* The run is in the facts, where it is written when it is found; how it was told is in the scope. */
+static const char *run_expression(const char *name, enum tc__view view)
 {
-    (void)tc_format(b, "CREATE OR REPLACE VIEW \"{}\" AS SELECT ", s->table->name);
+    if (view == TC__VIEW_SAID && strcmp(name, "run_id") == 0) {
+        return "CASE WHEN f." TC__JOIN_FOUND " IS NULL THEN f.run_id END";
+    }
+    if (view == TC__VIEW_FOUND && strcmp(name, "run_join") == 0) {
+        return "CASE f." TC__JOIN_FOUND
+               " WHEN 1 THEN 'identity' WHEN 2 THEN 'time' ELSE s.run_join END";
+    }
+    return NULL;
+}
+
+void tc__split_put_view(struct tc_buf *b, const struct tc__split *s, enum tc__view view)
+{
+    (void)tc_format(b, "CREATE OR REPLACE VIEW \"{}{}\" AS SELECT ", s->table->name,
+                    view == TC__VIEW_SAID ? TC_TABLE_SAID : "");
     for (size_t i = 0; i < s->table->column_count; i++) {
         const char *name = s->table->columns[i].name;
-        const char *made = s->kind->expression == NULL ? NULL : s->kind->expression(i);
+        const char *made = run_expression(name, view);
+        made = made == NULL && s->kind->expression != NULL ? s->kind->expression(i) : made;
         tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(", "));
         if (made != NULL) {
             (void)tc_format(b, "{} AS \"{}\"", made, name);

@@ -83,7 +83,14 @@ extern const struct tc__split_kind tc__split_requests;
 /* Nothing unless the schema has the table. */
 void tc__split_init(struct tc__split *s, const struct tc__split_kind *kind,
                     const struct tc__schema *schema);
+/* What a view tells of the run of a row (join_priv.h). */
+enum tc__view {
+    TC__VIEW_PLAIN, /* what it says; nothing is found in such a schema */
+    TC__VIEW_FOUND, /* what it says or what was found */
+    TC__VIEW_SAID,  /* what it says, under another name */
+};
+
 /* CREATE OR REPLACE VIEW. */
-void tc__split_put_view(struct tc_buf *b, const struct tc__split *s);
+void tc__split_put_view(struct tc_buf *b, const struct tc__split *s, enum tc__view view);
 
 #endif

@@ -5,8 +5,8 @@
  */
 #include "base/time.h"
 #include "server/warehouse/feed.h"
-#include "server/warehouse/verdict.h"
 #include "support/warehouse_room.h"
+#include "warehouse/verdicts.h"
 
 #include "evidence/store.h"
 
@@ -72,17 +72,10 @@ static void a_verdict_fills_its_columns(void **state)
     (void)state;
     struct tc_json_parser *parser = tc_json_parser_create();
     struct tc_rows *rows = tc_rows_create(TC_TABLE_VERDICT);
-    struct tc_run_book *runs = tc_run_book_create();
-    struct tc_event ev;
     int64_t at_ns = 0;
-    assert_true(parser != NULL && rows != NULL && runs != NULL);
+    assert_true(parser != NULL && rows != NULL);
     assert_true(tc_time_parse(TC_LIT("2026-03-02T00:00:01.5Z"), 0, &at_ns) > 0);
-    tc_event_init(&ev, TC_EVENT_METRIC);
-    ev.time_ns = at_ns;
-    ev.run_id = TC_LIT("run-9");
-    ev.scope.pod_uid = TC_LIT("uid-1");
-    tc_run_book_note(runs, &ev);
-    must(tc_warehouse_verdict_row(parser, tc_slice_cstr(VERDICT), 5000, runs, rows, &err));
+    must(tc_warehouse_verdict_row(parser, tc_slice_cstr(VERDICT), 5000, rows, &err));
     assert_int_equal(rows->count, 1);
     assert_text(rows, TC_VERDICT_INCIDENT_ID, "abc");
     assert_text(rows, TC_VERDICT_STATUS, "open");
@@ -93,8 +86,7 @@ static void a_verdict_fills_its_columns(void **state)
     assert_text(rows, TC_VERDICT_POD_UID, "uid-1");
     assert_text(rows, TC_VERDICT_NODE, "gpu-07");
     assert_text(rows, TC_VERDICT_GPU, "GPU-1");
-    assert_text(rows, TC_VERDICT_RUN_ID, "run-9");
-    assert_text(rows, TC_VERDICT_RUN_JOIN, "identity");
+    assert_true(tc_rows_is_null(rows, TC_VERDICT_RUN_ID, 0)); /* the warehouse finds it */
     assert_text(rows, TC_VERDICT_CAUSE, "root-1");
     assert_text(rows, TC_VERDICT_CULPRITS,
                 "{\"culprit_ranks\":[3,5],\"culprit_reasons\":[\"never \\\"came\\\"\"]}");
@@ -105,18 +97,16 @@ static void a_verdict_fills_its_columns(void **state)
     assert_int_equal(rows->columns[TC_VERDICT_TOLD].cells[0].integer, 5);
     assert_true(tc_slice_starts(tc_rows_get_text(rows, TC_VERDICT_DIGEST, 0), TC_LIT("sha256:")));
     /* No verdicts: no rows. */
-    assert_int_equal(tc_warehouse_verdict_row(parser, TC_LIT("{}"), 0, NULL, rows, &err),
-                     TC_E_MALFORMED);
-    assert_int_equal(tc_warehouse_verdict_row(parser, TC_LIT("{\"inc"), 0, NULL, rows, &err),
+    assert_int_equal(tc_warehouse_verdict_row(parser, TC_LIT("{}"), 0, rows, &err), TC_E_MALFORMED);
+    assert_int_equal(tc_warehouse_verdict_row(parser, TC_LIT("{\"inc"), 0, rows, &err),
                      TC_E_MALFORMED);
     assert_int_equal(rows->count, 1);
     /* What is not known is NULL. */
-    must(tc_warehouse_verdict_row(parser, TC_LIT("{\"incident_id\":\"x\"}"), 0, NULL, rows, &err));
+    must(tc_warehouse_verdict_row(parser, TC_LIT("{\"incident_id\":\"x\"}"), 0, rows, &err));
     assert_true(tc_rows_is_null(rows, TC_VERDICT_RANK, 1));
     assert_true(tc_rows_is_null(rows, TC_VERDICT_CULPRITS, 1));
     assert_true(tc_rows_is_null(rows, TC_VERDICT_RUN_ID, 1));
     assert_true(tc_rows_is_null(rows, TC_VERDICT_FIRST_SEEN, 1));
-    tc_run_book_destroy(runs);
     tc_rows_destroy(rows);
     tc_json_parser_destroy(parser);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/warehouse/verdict.h"
+#include "warehouse/verdicts.h"
 
 #include "base/buf.h"
 #include "base/digest.h"
@@ -149,26 +149,6 @@ static void put_cause(struct row *r)
 
 /* ---- the row ---- */
 
-static void put_run(struct row *r, struct tc_run_book *runs, int64_t first_ns, int64_t told_ns)
-{
-    char run[TC_RUN_TEXT_MAX];
-    int64_t last_ns = time_of(r, TC_LIT("last_seen"));
-    struct tc_run_question q = {
-        .job = tc_json_get_string(r->root, TC_LIT("job.id")),
-        .pod_uid = tc_json_get_string(r->root, TC_LIT("k8s.pod.uid")),
-        .ns = tc_json_get_string(r->root, TC_LIT("k8s.namespace.name")),
-        .pod = tc_json_get_string(r->root, TC_LIT("k8s.pod.name")),
-        .node = tc_json_get_string(r->root, TC_LIT("k8s.node.name")),
-        .from_ns = first_ns == TC_TIME_NONE ? told_ns : first_ns,
-        .to_ns = last_ns == TC_TIME_NONE ? told_ns : last_ns,
-    };
-    enum tc_run_join join = tc_run_book_find(runs, &q, run);
-    if (join != TC_RUN_NONE) {
-        put(r, TC_VERDICT_RUN_ID, tc_slice_cstr(run));
-        put(r, TC_VERDICT_RUN_JOIN, tc_run_join_name(join));
-    }
-}
-
 static void put_digest(struct row *r, struct tc_slice line)
 {
     char text[DIGEST_TEXT_MAX];
@@ -182,19 +162,17 @@ static void put_digest(struct row *r, struct tc_slice line)
     put(r, TC_VERDICT_DIGEST, tc_buf_slice(&b));
 }
 
-static void fill(struct row *r, struct tc_slice line, int64_t told_ns, struct tc_run_book *runs,
-                 char *text)
+static void fill(struct row *r, struct tc_slice line, int64_t told_ns, char *text)
 {
     struct tc_json rank;
     int64_t number = -1;
-    int64_t first_ns = time_of(r, TC_LIT("first_seen"));
     put_digest(r, line);
     put_member(r, TC_VERDICT_INCIDENT_ID, TC_LIT("incident_id"));
     put_member(r, TC_VERDICT_STATUS, TC_LIT("status"));
     put_member(r, TC_VERDICT_PATTERN, TC_LIT("pattern.name"));
     put_member(r, TC_VERDICT_CONFIDENCE, TC_LIT("confidence"));
     put_member(r, TC_VERDICT_HEADLINE, TC_LIT("headline"));
-    put_time(r, TC_VERDICT_FIRST_SEEN, first_ns);
+    put_time(r, TC_VERDICT_FIRST_SEEN, time_of(r, TC_LIT("first_seen")));
     put_time(r, TC_VERDICT_DETECTED, time_of(r, TC_LIT("detected_at")));
     put_time(r, TC_VERDICT_TOLD, told_ns);
     put_member(r, TC_VERDICT_JOB_UID, TC_LIT("job.id"));
@@ -204,17 +182,15 @@ static void fill(struct row *r, struct tc_slice line, int64_t told_ns, struct tc
     if (tc_json_get(r->root, TC_LIT("rank"), &rank) && tc_json_int(rank, &number)) {
         tc_rows_int(r->rows, TC_VERDICT_RANK, number);
     }
-    if (runs != NULL) {
-        put_run(r, runs, first_ns, told_ns);
-    }
+    put_member(r, TC_VERDICT_POD_NAME, TC_LIT("k8s.pod.name"));
+    put_member(r, TC_VERDICT_POD_NAMESPACE, TC_LIT("k8s.namespace.name"));
     put_culprits(r, text);
     put_cause(r);
     put_evidence(r, text);
 }
 
 tc_status tc_warehouse_verdict_row(struct tc_json_parser *parser, struct tc_slice line,
-                                   int64_t told_ns, struct tc_run_book *runs, struct tc_rows *rows,
-                                   struct tc_error *err)
+                                   int64_t told_ns, struct tc_rows *rows, struct tc_error *err)
 {
     struct row r = {.rows = rows};
     TC_TRY(tc_json_parse(parser, line, &r.root, err));
@@ -229,7 +205,7 @@ tc_status tc_warehouse_verdict_row(struct tc_json_parser *parser, struct tc_slic
         free(text);
         return tc_fail(err, TC_E_LIMIT, 0, "the batch of rows is full");
     }
-    fill(&r, line, told_ns, runs, text);
+    fill(&r, line, told_ns, text);
     free(text);
     if (r.status != TC_OK) {
         rows->count--; /* whole or not at all; its text stays behind until the batch is reset */
@@ -237,4 +213,50 @@ tc_status tc_warehouse_verdict_row(struct tc_json_parser *parser, struct tc_slic
                        tc_status_text(r.status));
     }
     return TC_OK;
+}
+
+/* ---- once ---- */
+
+static struct tc_slice digest_of(const struct tc_rows *rows, size_t row)
+{
+    return tc_rows_get_text(rows, TC_VERDICT_DIGEST, row);
+}
+
+struct existing {
+    const struct tc_rows *rows;
+    bool *known;
+};
+
+static tc_status take_existing(void *context, const struct tc_rows *found)
+{
+    struct existing *e = context;
+    for (size_t i = 0; i < found->count; i++) {
+        struct tc_slice digest = tc_rows_get_text(found, 0, i);
+        for (size_t k = 0; k < e->rows->count; k++) {
+            e->known[k] = e->known[k] || tc_slice_eq(digest_of(e->rows, k), digest);
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_warehouse_verdicts_known(struct tc_warehouse *w, const struct tc_rows *rows,
+                                      bool out_known[TC_WAREHOUSE_VERDICTS_MAX],
+                                      struct tc_error *err)
+{
+    struct existing e = {.rows = rows, .known = out_known};
+    struct tc_bind binds[TC_WAREHOUSE_VERDICTS_MAX];
+    char sql[128 + TC_WAREHOUSE_VERDICTS_MAX * 2];
+    struct tc_buf b = tc_buf_make(sql, sizeof sql);
+    tc_buf_lit(&b, "SELECT verdict_digest FROM verdict_fact WHERE verdict_digest IN (");
+    for (size_t i = 0; i < rows->count; i++) {
+        tc_buf_str(&b, i == 0 ? TC_LIT("?") : TC_LIT(",?"));
+        binds[i] = (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = digest_of(rows, i)};
+        out_known[i] = false;
+        for (size_t k = 0; k < i; k++) {
+            out_known[i] = out_known[i] || tc_slice_eq(digest_of(rows, k), digest_of(rows, i));
+        }
+    }
+    tc_buf_char(&b, ')');
+    struct tc_query query = {.sql = tc_buf_slice(&b), .binds = binds, .bind_count = rows->count};
+    return tc_warehouse_query(w, &query, take_existing, &e, NULL, err);
 }
