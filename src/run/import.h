@@ -42,7 +42,7 @@ struct tc_import {
     const char *scheduler_run_id;
     const char *job_uid;
     const char *intent;
-    double gpu_hour_usd; /* 0: not given */
+    double gpu_hour_usd;                /* 0: not given */
     const struct tc_import_name *names; /* --node, --pod, --job */
     size_t name_count;
     int64_t now_us;

@@ -162,14 +162,14 @@ static tc_status write_names(struct tc__import *i, struct tc_rows *rows, struct 
 {
     for (size_t n = 0; n < i->names.count; n++) {
         if (rows->count == TC_ROWS_MAX) {
-            TC_TRY(tc_warehouse_append(i->w, TC_TABLE_RUN_SCOPE, rows, err));
+            TC_TRY(tc__import_append(i, TC_TABLE_RUN_SCOPE, rows, err));
             tc_rows_reset(rows);
         }
         if (!tc_rows_add(rows) || !put(i, &i->names.items[n], rows)) {
             return tc__import_nomem(err);
         }
     }
-    return tc_warehouse_append(i->w, TC_TABLE_RUN_SCOPE, rows, err);
+    return tc__import_append(i, TC_TABLE_RUN_SCOPE, rows, err);
 }
 
 tc_status tc__names_write(struct tc__import *i, uint64_t *io_rows, struct tc_error *err)

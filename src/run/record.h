@@ -46,7 +46,7 @@ struct tc_run_record {
     struct tc_slice scheduler_run_id;
     struct tc_slice job_uid;
     struct tc_slice intent;
-    double gpu_hour_usd; /* 0: not given */
+    double gpu_hour_usd;          /* 0: not given */
     struct tc_record_name *names; /* that were given; of the reader: in memory of free() */
     size_t name_count;
     bool force;

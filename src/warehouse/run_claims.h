@@ -4,7 +4,7 @@
  * cluster (run_scope_fact), each for a time. What several runs say of one name becomes claims: of
  * every moment at most one run may claim the name. A row's names are tried in the order of enum
  * tc_run_name; the first that a run claims at the row's time decides. Claims depend on what runs
- * say and not on the order in which they came. docs/decisions/0022-runs-and-rows.md says why.
+ * say and not on the order in which they came. docs/decisions/0021-runs-and-rows.md says why.
  */
 #ifndef TC_WAREHOUSE_RUN_CLAIMS_H
 #define TC_WAREHOUSE_RUN_CLAIMS_H

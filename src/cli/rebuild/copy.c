@@ -79,7 +79,8 @@ static tc_status query(struct copying *c, const char *where, const struct tc_bin
     struct tc_grow sql = {0};
     tc_table_select(&sql, c->table);
     /* A run that was found is found again. */
-    if (c->table == TC_TABLE_SLICE || c->table == TC_TABLE_VERDICT) {
+    if (c->table == TC_TABLE_SLICE || c->table == TC_TABLE_REQUEST ||
+        c->table == TC_TABLE_VERDICT) {
         tc_grow_lit(&sql, TC_TABLE_SAID);
     }
     if (where != NULL) {

@@ -75,9 +75,9 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
                        x.info->name);
     }
     (void)tc_format(&x.sql, "DELETE FROM \"{}\" WHERE true",
-                    d->base->has_runs    ? tc__join_stored(what->table, x.info->name)
-                    : x.split != NULL    ? x.split->kind->facts
-                                         : x.info->name);
+                    d->base->has_runs ? tc__join_stored(what->table, x.info->name)
+                    : x.split != NULL ? x.split->kind->facts
+                                      : x.info->name);
     size_t where_at = x.sql.len - (sizeof "WHERE true" - 1);
     if (key_count > 0) {
         put_keys(&x, what->key_column, keys, key_count);

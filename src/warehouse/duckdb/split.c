@@ -119,7 +119,8 @@ void tc__split_init(struct tc__split *s, const struct tc__split_kind *kind,
                                   .second = fact_column(s, kind->order.second)};
 }
 
-/* The run is in the facts, where it is written when it is found; how it was told is in the scope. */
+/* The run is in the facts, where it is written when it is found; how it was told is in the scope.
+ */
 static const char *run_expression(const char *name, enum tc__view view)
 {
     if (view == TC__VIEW_SAID && strcmp(name, "run_id") == 0) {
