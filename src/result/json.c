@@ -75,16 +75,6 @@ static void put_facts(struct tc_json_out *j, struct tc_slice file, const struct 
     }
 }
 
-void tc_result_requests_json(struct tc_grow *out, const struct tc_rows *rows)
-{
-    struct tc_json_out j = tc_json_out_grow(out);
-    for (size_t row = 0; row < rows->count; row++) {
-        tc_json_add_object(&j);
-        put_cells(&j, rows, row);
-        end_line(&j);
-    }
-}
-
 void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_result *r)
 {
     struct tc_json_out j = tc_json_out_grow(out);

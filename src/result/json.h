@@ -10,8 +10,6 @@
 #include "base/grow.h"
 #include "result/result.h"
 
-/* A batch of requests, each an object with the columns that are known. */
-void tc_result_requests_json(struct tc_grow *out, const struct tc_rows *rows);
 void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_result *r);
 
 #endif

@@ -212,9 +212,6 @@ void tc__import_warnings_json(const struct tc__import *i, struct tc_json_out *j)
 
 /* ---- import_read.c: files into memory ---- */
 
-/* All of a file; *out is the caller's to free. Regular files only. */
-TC_CHECKED tc_status tc__read_whole(const char *path, uint64_t size_max, char **out_bytes,
-                                    size_t *out_len, struct tc_error *err);
 /* A file that was read before; one that has changed is an error. */
 TC_CHECKED tc_status tc__read_again(const struct tc__source *s, uint64_t size_max, char **out_bytes,
                                     size_t *out_len, struct tc_error *err);

@@ -58,8 +58,8 @@ static tc_status read_some(int fd, char *to, size_t cap, size_t *out_len, struct
     return TC_OK;
 }
 
-tc_status tc__read_whole(const char *path, uint64_t size_max, char **out_bytes, size_t *out_len,
-                         struct tc_error *err)
+static tc_status read_whole(const char *path, uint64_t size_max, char **out_bytes, size_t *out_len,
+                            struct tc_error *err)
 {
     int fd = -1;
     uint64_t size = 0;
@@ -84,7 +84,7 @@ tc_status tc__read_again(const struct tc__source *s, uint64_t size_max, char **o
                          size_t *out_len, struct tc_error *err)
 {
     struct tc_digest digest;
-    TC_TRY(tc__read_whole(s->file->path, size_max, out_bytes, out_len, err));
+    TC_TRY(read_whole(s->file->path, size_max, out_bytes, out_len, err));
     tc_status status = tc_digest_sha256(tc_slice_make(*out_bytes, *out_len), &digest);
     if (status != TC_OK) {
         status = tc__import_nomem(err);
@@ -225,8 +225,8 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
     bool is_contract = s->file->role == TC_ROLE_CONTRACT;
     char *bytes = NULL;
     size_t len = 0;
-    TC_TRY(tc__read_whole(s->file->path, is_contract ? TC_CONTRACT_BYTES_MAX : TC_RESULT_BYTES_MAX,
-                          &bytes, &len, err));
+    TC_TRY(read_whole(s->file->path, is_contract ? TC_CONTRACT_BYTES_MAX : TC_RESULT_BYTES_MAX,
+                      &bytes, &len, err));
     s->size = len;
     struct tc_slice all = tc_slice_make(bytes, len);
     tc_status status = tc_digest_sha256(all, &s->digest);
@@ -258,7 +258,7 @@ static tc_status sniff_telemetry(struct tc__import *i, size_t source, struct tc_
     struct tc__source *s = &i->sources[source];
     char *bytes = NULL;
     size_t len = 0;
-    TC_TRY(tc__read_whole(s->file->path, TC_TELEMETRY_BYTES_MAX, &bytes, &len, err));
+    TC_TRY(read_whole(s->file->path, TC_TELEMETRY_BYTES_MAX, &bytes, &len, err));
     if (!tc_telemetry_sniff(tc_slice_make(bytes, len), tc_slice_cstr(s->file->path))) {
         s->left_out = true;
         tc__import_tell(i, source, "left out: no telemetry that is known");

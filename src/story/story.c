@@ -82,10 +82,16 @@ void tc_story_destroy(struct tc_story *s)
     free(s);
 }
 
+/* Gives up what is under way; the links stay as they were. */
+static void stop_linking(struct tc_story *s)
+{
+    s->stage = STAGE_NONE;
+}
+
 tc_status tc_story_add(void *context, const struct tc_verdict *v)
 {
     struct tc_story *s = context;
-    tc_story_stop(s);
+    stop_linking(s);
     return tc_incident_table_add(&s->kept, v);
 }
 
@@ -169,7 +175,7 @@ static tc_status link_all(struct tc_story *s, const struct tc_directory *directo
         status = go_on(s, turn);
     }
     if (status != TC_OK && status != TC_E_AGAIN) {
-        tc_story_stop(s);
+        stop_linking(s);
         tc_incident_table_unlink(&s->kept);
     }
     return status;
@@ -188,14 +194,9 @@ tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directo
     return link_all(s, directory, !usable, turn);
 }
 
-void tc_story_stop(struct tc_story *s)
-{
-    s->stage = STAGE_NONE;
-}
-
 void tc_story_forget(struct tc_story *s, size_t count)
 {
-    tc_story_stop(s);
+    stop_linking(s);
     tc_incident_table_forget(&s->kept, count);
 }
 

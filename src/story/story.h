@@ -47,8 +47,6 @@ TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory
  */
 TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory,
                                      const struct tc_turn *turn);
-/* Gives up what is under way; the links stay as they were. */
-void tc_story_stop(struct tc_story *s);
 
 /* As tc_incident_table_forget. */
 void tc_story_forget(struct tc_story *s, size_t count);

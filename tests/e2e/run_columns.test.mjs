@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { add, contract, scratch, show, tracecore, vllm } from './support/runs.mjs';
 
-const TABLES = ['benchmark_run_fact', 'serving_outcome_fact', 'training_outcome_fact', 'telemetry_slice_fact', 'software_version_dim',
+const TABLES = ['benchmark_run_fact', 'serving_outcome_fact', 'serving_request_fact', 'run_scope_fact', 'training_outcome_fact', 'telemetry_slice_fact', 'software_version_dim',
   'hardware_topology_dim', 'cluster_region_dim', 'workload_dim', 'artifact_lineage_dim', 'metric_definition_dim'];
 /** Tables that a run does not fill, and why. */
 const OTHER_TABLES = {
@@ -15,6 +15,7 @@ const OTHER_TABLES = {
   published_number: 'no command publishes numbers yet',
 };
 const EXCEPTIONS = {
+  'serving_request_fact.evidence_batch': 'only requests that the daemon received have one: traces.test.mjs',
   'serving_outcome_fact.tool_version': "vLLM's file does not say its own version; those of AIPerf and llm-d do (unit.result_result, unit.result_llm_d)",
 };
 
@@ -90,17 +91,30 @@ function torchtitan() {
   return `${lines.join('\n')}\n`;
 }
 
+/** Two requests as vLLM traces them, one of which failed. */
+function traces() {
+  const attributes = (of) => Object.entries(of).map(([key, value]) => ({ key, value: typeof value === 'string' ? { stringValue: value }
+    : Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value } }));
+  const span = (n, status) => ({ traceId: `${n}`.repeat(32), spanId: `${n}`.repeat(16), name: 'llm_request', kind: 2, status,
+    startTimeUnixNano: `${START + n * 1000}000000`, endTimeUnixNano: `${START + n * 1000 + 800}000000`,
+    attributes: attributes({ 'gen_ai.request.id': `cmpl-${n}`, 'gen_ai.usage.prompt_tokens': 1024, 'gen_ai.usage.completion_tokens': 128,
+      'gen_ai.latency.time_in_queue': 0.05, 'gen_ai.latency.time_to_first_token': 0.25, 'gen_ai.latency.e2e': 0.8 }) });
+  return { resourceSpans: [{ resource: { attributes: attributes({ 'service.name': 'vllm', 'host.name': 'gpu-1', 'k8s.pod.uid': 'p-1', 'k8s.pod.name': 'server-0', 'job.id': 'j-1' }) },
+    scopeSpans: [{ scope: { name: 'vllm.llm_engine' }, spans: [span(1, {}), span(2, { code: 2, message: 'out of memory' })] }] }] };
+}
+
 before(() => {
   place = scratch('run_columns');
   data = path.join(place.folder, 'data');
   const yaml = contract(['--workload-type', 'mixed', '--concurrency-model', 'open_loop']).replace('  workload:\n', '  cost:\n    gpuHourUsd: 3.6\n  workload:\n    protocol: openai-chat\n    deploymentModel: single-node\n');
   const all = ['ttft', 'tpot', 'itl', 'e2el'].flatMap((m) => [['mean', 300], ['median', 265], ['p90', 400], ['p95', 450], ['p99', 584.8], ['std', 20]].map(([s, v]) => [`${s}_${m}_ms`, v]));
   const point = (concurrency) => JSON.stringify(vllm({ ...Object.fromEntries(all), max_concurrency: concurrency, request_rate: 8, input_throughput: 1317.6,
-    request_goodput: 1.1, version: '0.9.1' }));
+    request_goodput: 1.1, version: '0.9.1', ttfts: Array(40).fill(0.265), itls: Array(40).fill([0.02, 0.02]), input_lens: Array(40).fill(1024),
+    output_lens: Array(40).fill(128), errors: Array(40).fill('') }));
   const result = add(data, ['--contract', place.file('run.yaml', yaml), '--job-uid', 'j-1', '--scheduler-run-id', 's-1', '--intent', 'to see all columns',
     '--result', place.file('a.json', `${point(4)}\n${point(8)}\n`),
     place.file('t8.log', mllog(1, 100)), place.file('t16.log', mllog(2, 180)), place.file('titan.log', torchtitan()),
-    '--telemetry', place.file('metrics.prom', scrapes()), '--artifact', place.file('probe.json', probe()), place.file('objects.json', kubernetes())]);
+    '--telemetry', place.file('metrics.prom', scrapes()), place.file('traces.json', traces()), '--artifact', place.file('probe.json', probe()), place.file('objects.json', kubernetes())]);
   assert.equal(result.status, 0, result.stderr);
   id = result.answer.run_id;
   assert.equal(tracecore(['evidence', 'sign', id, '--data-dir', data, '--new-key', path.join(place.folder, 'key')]).status, 0);

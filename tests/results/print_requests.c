@@ -4,7 +4,7 @@
  * Prints the requests of a result file, one JSON object a line, as an import reads them. For
  * read_requests.py, which reads the same file by itself.
  */
-#include "result/json.h"
+#include "base/json/out.h"
 #include "result/requests.h"
 
 #include <stdio.h>
@@ -12,12 +12,37 @@
 
 #define BYTES_MAX ((size_t)64 << 20)
 
+static void put_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t column, size_t row)
+{
+    tc_json_key_plain(j, tc_slice_cstr(rows->columns[column].name));
+    switch (rows->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        tc_json_add_str(j, tc_rows_get_text(rows, column, row));
+        break;
+    case TC_COLUMN_REAL:
+        tc_json_add_f64(j, tc_rows_get_real(rows, column, row));
+        break;
+    default:
+        tc_json_add_i64(j, tc_rows_get_int(rows, column, row));
+        break;
+    }
+}
+
 static tc_status print(void *context, size_t serving, struct tc_rows *rows, struct tc_error *err)
 {
     struct tc_grow out = {0};
     (void)context;
     (void)serving;
-    tc_result_requests_json(&out, rows);
+    struct tc_json_out j = tc_json_out_grow(&out);
+    for (size_t row = 0; row < rows->count; row++) {
+        tc_json_add_object(&j);
+        for (size_t i = 0; i < rows->column_count; i++) {
+            if (!tc_rows_is_null(rows, i, row)) {
+                put_cell(&j, rows, i, row);
+            }
+        }
+        (void)tc_json_end_line(&j);
+    }
     struct tc_slice text = tc_grow_slice(&out);
     bool ok = !out.failed && fwrite(text.ptr, 1, text.len, stdout) == text.len;
     tc_grow_fini(&out);

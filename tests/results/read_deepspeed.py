@@ -22,6 +22,7 @@ def main():
     gaps = {b[1]: (b[0] - a[0]).total_seconds() * 1000 / (b[1] - a[1]) for a, b in zip(times, times[1:])
             if a[1] >= training.WARM_UP}
     row = {"steps": times[-1][1], "memory_peak_gib": max(steps["MaxMemAllocated"].values())}
+    training.add_reliability(row, times, gaps, 1)
     training.show(row, steps, 1, gaps, {"samples_per_second": "CurrSamplesPerSec"})
 
 

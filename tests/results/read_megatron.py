@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An independent reading of a Megatron-LM log of one rank and one run, for compare.py."""
 
+import datetime
 import re
 import sys
 
@@ -15,12 +16,15 @@ FIELDS = {"lm loss": r"\| lm loss: (\S+)", "grad norm": r"grad norm: (\S+)",
 
 def main():
     text = training.plain(sys.argv[1])
-    steps, step_ms, row = {name: {} for name in FIELDS}, {}, {}
+    steps, step_ms, row, times = {name: {} for name in FIELDS}, {}, {}, []
     for line in text.splitlines():
         head = re.search(r"iteration\s+(\d+)/\s*\d+ \|.*elapsed time per iteration \(ms\): ([\d.]+)", line)
         if not head:
             continue
         step, step_ms[int(head[1])] = int(head[1]), float(head[2])
+        when = re.search(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\]", line)
+        if when:
+            times.append((datetime.datetime.fromisoformat(when[1]), step))
         for name, pattern in FIELDS.items():
             found = re.search(pattern, line)
             if found:
@@ -34,6 +38,7 @@ def main():
     found = re.search(r"using world size: (\d+)", text)
     if found:
         row["gpus"] = int(found[1])
+    training.add_reliability(row, times, step_ms, 1)
     training.show(row, steps, 1, step_ms, {"tflops_per_gpu": "throughput per GPU", "samples_per_second": "samples per second",
                                            "tokens_per_second_per_gpu": "tokens per gpu per second"})
 

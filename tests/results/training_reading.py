@@ -22,6 +22,14 @@ def mean(values):
     return sum(values) / len(values)
 
 
+def add_reliability(row, times, step_ms, first):
+    """times: [(datetime, step)] of the lines of steps."""
+    seconds = (max(when for when, _ in times) - min(when for when, _ in times)).total_seconds() if times else 0
+    if seconds > 0 and step_ms:
+        productive = (max(step for _, step in times) - times[0][1]) * percentile(sorted(later(step_ms, first)), 50) / 1000
+        row["training_reliability_pct"] = min(100.0, 100 * productive / seconds)
+
+
 def show(row, steps, first, step_ms, columns):
     """steps: {metric: {step: value}}; columns: {column: metric} of means."""
     print("row training_outcome_fact")
