@@ -321,7 +321,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --again --gpu-hour-usd --force --dry-run --class --since --limit --data-dir --json --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "add list show diff read"
         fi

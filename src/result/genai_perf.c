@@ -5,7 +5,7 @@
  * inter_token_latency is a TPOT.
  */
 #include "codec/codec.h"
-#include "result/map_metrics.h"
+#include "result/map_aiperf.h"
 
 static const struct tc_fact FACTS[] = {
     TC_FACT("input_config/model/0|input_config/model_names/0|input_config/model|"

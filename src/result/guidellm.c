@@ -83,7 +83,7 @@ static const char *unit_of(struct tc_slice name)
     return tc_slice_eq(name, TC_LIT("request_concurrency")) ? "requests" : "count";
 }
 
-static void map_metrics(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics)
+static void map_aiperf(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice name;
@@ -296,7 +296,7 @@ static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct
     TC_TRY(tc_serving_completed(row, "metrics/request_totals/successful", err));
     struct tc_json metrics;
     if (tc_map_at(b, "metrics", &metrics)) {
-        map_metrics(row, point, metrics);
+        map_aiperf(row, point, metrics);
     }
     tell_requests(r, row, b, point);
     tell_strategy(r, row, b);

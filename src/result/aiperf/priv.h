@@ -8,7 +8,7 @@
 #ifndef TC_RESULT_AIPERF_PRIV_H
 #define TC_RESULT_AIPERF_PRIV_H
 
-#include "result/map_metrics.h"
+#include "result/map_aiperf.h"
 
 /* Several runs of one combination: their metrics stand at the top. */
 #define TC__AIPERF_REPEATED "metadata/aggregation_type=confidence, metrics{}"

@@ -8,7 +8,7 @@
 #include "result/requests.h"
 #include "base/time.h"
 #include "codec/codec.h"
-#include "result/map_metrics.h"
+#include "result/map_aiperf.h"
 #include "result/stats_priv.h"
 
 #include <math.h>

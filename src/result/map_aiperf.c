@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "result/map_metrics.h"
+#include "result/map_aiperf.h"
 
 #include "base/json/out.h"
 #include "result/lines_priv.h"

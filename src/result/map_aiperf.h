@@ -3,8 +3,8 @@
  * AIPerf's and GenAI-Perf's way to write metrics: {"name": {"unit": "ms", "avg": 1, "p50": ...}}.
  * Every one becomes a slice; those with columns of their own fill these too.
  */
-#ifndef TC_RESULT_MAP_METRICS_H
-#define TC_RESULT_MAP_METRICS_H
+#ifndef TC_RESULT_MAP_AIPERF_H
+#define TC_RESULT_MAP_AIPERF_H
 
 #include "result/map_serving.h"
 
