@@ -135,8 +135,8 @@ static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t coun
     } columns[] = {
         {"run", LIST_ID, false},          {"name", LIST_NAME, false},
         {"class", LIST_CLASS, false},     {"status", LIST_STATUS, false},
-        {"started", LIST_STARTED, false}, {"points", LIST_POINTS, true},
-        {"rep", LIST_REPLICATE, true},    {"incidents", LIST_INCIDENTS, true},
+        {"started", LIST_STARTED, false}, {"incidents", LIST_INCIDENTS, true},
+        {"points", LIST_POINTS, true},    {"rep", LIST_REPLICATE, true},
         {"type", LIST_TYPE, false},
     };
     bool any = false;
