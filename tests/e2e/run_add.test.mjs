@@ -260,7 +260,6 @@ describe('replicates', () => {
     const ids = [2, 3].map((n) => {
       const { answer } = add(data, ['--contract', yaml, '--again', file('other.json', vllm())]);
       assert.equal(answer.status, 'added');
-      assert.equal(answer.publishable, true);
       assert.match(answer.problems.at(-1).text, new RegExp(`repetition ${n} of it`, 'u'));
       const { run } = show(data, answer.run_id);
       assert.equal(run.replicate_index, n);

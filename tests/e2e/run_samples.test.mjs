@@ -20,7 +20,7 @@ const TOOLS = {
   'nccl-tests': [/output\.txt$|p4de\.txt$/u, ['nccl-tests']],
   fio: [/\.json$/u, ['fio']],
 };
-const OUTCOMES = ['serving_outcome_fact', 'training_outcome_fact', 'telemetry_slice_fact'];
+const OUTCOMES = ['serving_outcome_fact', 'serving_request_fact', 'training_outcome_fact', 'telemetry_slice_fact'];
 
 let place;
 let data;

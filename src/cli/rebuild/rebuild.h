@@ -121,10 +121,13 @@ TC_CHECKED tc_status tc_rebuild_older(struct tc_rebuild *r, const struct tc_dige
 TC_CHECKED tc_status tc_rebuild_verdicts(struct tc_rebuild *r, struct tc_error *err);
 /* slices.c: what the daemon made of its evidence. */
 TC_CHECKED tc_status tc_rebuild_evidence(struct tc_rebuild *r, struct tc_error *err);
-/* first: the number of the first batch that is there. */
+/* requests.c: those of traces that are there. */
 TC_CHECKED tc_status tc_rebuild_requests(struct tc_rebuild *r,
                                          const struct tc_warehouse_requests_config *config,
-                                         uint64_t first, struct tc_error *err);
+                                         struct tc_error *err);
+/* And those of batches before `first`, which are gone. */
+TC_CHECKED tc_status tc_rebuild_copy_requests(struct tc_rebuild *r, uint64_t first,
+                                              struct tc_error *err);
 TC_CHECKED tc_status tc_rebuild_compare(struct tc_rebuild *r, struct tc_error *err);
 
 /* report.c: what was found. True when all tables are the same. */

@@ -24,15 +24,18 @@ static tc_status feed(struct tc_rebuild *r, const struct tc_warehouse_requests_c
     return status;
 }
 
+tc_status tc_rebuild_copy_requests(struct tc_rebuild *r, uint64_t first, struct tc_error *err)
+{
+    int64_t before = first > INT64_MAX ? INT64_MAX : (int64_t)first;
+    const struct tc_bind number = {.type = TC_COLUMN_INT, .as.integer = before};
+    return tc_rebuild_copy(r, TC_TABLE_REQUEST, "evidence_batch < ?", &number, 1, NULL, err);
+}
+
 tc_status tc_rebuild_requests(struct tc_rebuild *r,
-                              const struct tc_warehouse_requests_config *config, uint64_t first,
+                              const struct tc_warehouse_requests_config *config,
                               struct tc_error *err)
 {
     struct tc_warehouse_requests_config all = *config;
-    const struct tc_bind number = {.type = TC_COLUMN_INT, .as.integer = (int64_t)first};
-    if (first > 1) { /* evidence is deleted from its beginning */
-        TC_TRY(tc_rebuild_copy(r, TC_TABLE_REQUEST, "evidence_batch < ?", &number, 1, NULL, err));
-    }
     all.catch_up_ns = r->now_ns; /* all there is */
     all.open = open_made;
     all.context = r;

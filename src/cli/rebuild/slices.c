@@ -113,17 +113,19 @@ tc_status tc_rebuild_evidence(struct tc_rebuild *r, struct tc_error *err)
     } else if (status == TC_E_NOTFOUND) {
         status = TC_OK;
     }
-    if (status != TC_OK || !first.any) {
-        return status;
+    TC_TRY(status);
+    if (!first.any) {
+        return tc_rebuild_copy_requests(r, UINT64_MAX, err);
     }
-    bool is_gone = first.number > 1;
+    bool is_gone = first.number > 1; /* evidence is deleted from its beginning */
     if (is_gone) {
         TC_TRY(copy_gone(r, &first, config.window_ns, err));
+        TC_TRY(tc_rebuild_copy_requests(r, first.number, err));
     }
     TC_TRY(slice(r, &config, err));
     if (is_gone) {
         TC_TRY(copy_uploads(r, err));
     }
     struct tc_warehouse_requests_config requests = tc_warehouse_requests_of(&defaults, dir);
-    return tc_rebuild_requests(r, &requests, first.number, err);
+    return tc_rebuild_requests(r, &requests, err);
 }
