@@ -34,6 +34,7 @@ struct replay {
     uint8_t *flags; /* of commands */
     uint64_t count; /* of commands so far */
     struct tc_rows *names;
+    bool has_names; /* the ledger has some that the daemon learnt */
 };
 
 static struct tc_slice event_of(struct tc_json root)
@@ -265,6 +266,7 @@ static tc_status take_names(void *context, struct tc_slice json)
 {
     struct replay *p = context;
     struct tc_error why = {0};
+    p->has_names = true;
     tc_status status = tc_run_names_again(p->r->parser, json, p->names, &why);
     if (status == TC_E_MALFORMED) {
         p->r->ledger_damaged++;
@@ -289,6 +291,9 @@ static tc_status add_names(struct replay *p)
         tc_ledger_read(r->dir, TC_LEDGER_NAMES, take_names, p, &r->ledger_damaged, p->err);
     status = status == TC_OK ? flush_names(p) : status;
     tc_rows_destroy(p->names);
+    if (status == TC_OK && !p->has_names) { /* a ledger that is older, or gone */
+        status = tc_rebuild_copy(r, TC_TABLE_RUN_SCOPE, "source = 'daemon'", NULL, 0, NULL, p->err);
+    }
     return status;
 }
 
