@@ -114,11 +114,6 @@ static const struct joined *joined_of(enum tc_table table)
     return NULL;
 }
 
-bool tc__join_is(enum tc_table table)
-{
-    return joined_of(table) != NULL;
-}
-
 const char *tc__join_stored(enum tc_table table, const char *name)
 {
     const struct joined *j = joined_of(table);

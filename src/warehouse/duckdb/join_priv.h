@@ -46,7 +46,6 @@ struct tc__join {
 
 /* What a table is stored as, for appending and deleting: its own name where it is a table. */
 const char *tc__join_stored(enum tc_table table, const char *name);
-bool tc__join_is(enum tc_table table);
 /* The column and the views of tables that are there. */
 TC_CHECKED tc_status tc__join_upgrade(struct tc__duckdb *d, struct tc_error *err);
 
