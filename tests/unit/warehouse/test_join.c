@@ -141,10 +141,9 @@ static char *answer(struct tc_warehouse *w, const char *sql)
     struct tc_error err = {0};
     struct tc_query query = {.sql = tc_slice_cstr(sql)};
     must(tc_warehouse_query(w, &query, take_text, &g, NULL, &err), &err);
-    char *text = strndup(g.buf.data == NULL ? "" : g.buf.data, g.buf.len);
-    tc_grow_fini(&g);
-    assert_non_null(text);
-    return text;
+    tc_grow_str(&g, tc_slice_make("", 1));
+    assert_false(g.failed);
+    return g.buf.data;
 }
 
 static void expect(struct tc_warehouse *w, const char *sql, const char *expected)
