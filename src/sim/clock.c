@@ -37,7 +37,7 @@ static int64_t step_time(const struct sim_clock *c)
     const struct sim_job *j = c->job;
     uint64_t d = draw(c, SIM_FOR_STEP, c->step);
     int64_t ns = j->step_ns / 1000 * sim_between(d, 985, 1015) * warm_up(j, c->step);
-    if (sim_chance(sim_mix(d + 1), HICCUP_PPM)) {
+    if (sim_chance(tc_random_mix(d + 1), HICCUP_PPM)) {
         ns += ns / 2;
     }
     if (is_slow(j, c->at_ns)) {
@@ -59,7 +59,7 @@ static struct sim_beat next(struct sim_clock *c)
         c->pause_done = true;
     } else if (!c->eval_done && c->step % j->eval_every == 0) {
         beat.kind = SIM_BEAT_EVAL;
-        beat.end_ns = c->at_ns + sim_between(sim_mix(d), 30000, 110000) * SIM_MS;
+        beat.end_ns = c->at_ns + sim_between(tc_random_mix(d), 30000, 110000) * SIM_MS;
         c->eval_done = true;
     } else {
         beat.end_ns = c->at_ns + step_time(c);
@@ -98,8 +98,8 @@ int64_t tc__sim_own_time(const struct tc_sim *s, const struct sim_job *job, uint
     uint64_t d =
         sim_draw(s->options.seed, SIM_FOR_RANK_STEP, (uint64_t)job->id << 32 | rank, beat->step);
     int64_t ns = job->step_ns / 1000 * sim_between(d, 890, 930) * warm_up(job, beat->step);
-    if (sim_chance(sim_mix(d + 1), 3000)) { /* one rank, one step: nobody's fault */
-        ns += ns / 100 * sim_between(sim_mix(d), 20, 60);
+    if (sim_chance(tc_random_mix(d + 1), 3000)) { /* one rank, one step: nobody's fault */
+        ns += ns / 100 * sim_between(tc_random_mix(d), 20, 60);
     }
     if (is_slow(job, beat->start_ns) && rank >= job->slow_first &&
         rank - job->slow_first < job->slow_count) {

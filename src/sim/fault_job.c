@@ -151,7 +151,7 @@ void tc__sim_fault_straggler(struct tc_sim *s, const struct sim_ask *ask)
     uint32_t cause = SIM_NONE;
     j->slow_from = ask->at_ns;
     j->slow_until = ask->at_ns + sim_between(ask->luck, 15 * 60, 21 * 60) * TC_SECOND;
-    j->slow_percent = (uint32_t)sim_between(sim_mix(ask->luck), 30, 80);
+    j->slow_percent = (uint32_t)sim_between(tc_random_mix(ask->luck), 30, 80);
     j->slow_first = rank_of(s, ask);
     j->slow_count = 1;
     if (link) {
@@ -248,7 +248,7 @@ void tc__sim_fault_checkpoint_stall(struct tc_sim *s, const struct sim_ask *ask)
             tc__sim_nfs(s, ask->node, at, false);
         } else {
             tc__sim_io_error(s, ask->node, at,
-                             sim_below(sim_mix(ask->luck + (uint64_t)at), 1u << 30));
+                             sim_below(tc_random_mix(ask->luck + (uint64_t)at), 1u << 30));
         }
     }
     if (ask->variant == 0) {

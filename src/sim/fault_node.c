@@ -28,7 +28,7 @@ static void corrected_storm(struct tc_sim *s, const struct sim_ask *ask)
 {
     int64_t until = ask->at_ns + sim_between(ask->luck, 8 * 60, 14 * 60) * TC_SECOND;
     for (int64_t at = ask->at_ns; at < until; at += 5 * TC_SECOND) {
-        uint64_t d = sim_mix(ask->luck + (uint64_t)at);
+        uint64_t d = tc_random_mix(ask->luck + (uint64_t)at);
         tc__sim_raise(s, ask->node, ask->gpu, at, SIM_SBE, sim_between(d, 1, 6));
     }
     (void)gpu_truth(s, ask, "hbm_ecc", "corrected_storm", until,
@@ -144,7 +144,7 @@ void tc__sim_fault_pcie_aer(struct tc_sim *s, const struct sim_ask *ask)
         for (uint64_t i = 0; at < until; i++) {
             tc__sim_aer(s, ask->node, bus, at, SIM_AER_CORRECTED, H100);
             tc__sim_raise(s, ask->node, ask->gpu, at, SIM_REPLAYS, 1);
-            at += sim_between(sim_mix(ask->luck + i), 400, 2600) * SIM_MS;
+            at += sim_between(tc_random_mix(ask->luck + i), 400, 2600) * SIM_MS;
         }
         (void)gpu_truth(s, ask, "pcie_aer", "corrected_storm", until,
                         "dozens of corrected PCIe errors in minutes");
@@ -181,7 +181,7 @@ void tc__sim_fault_nvlink_degraded(struct tc_sim *s, const struct sim_ask *ask)
         int64_t until = at + sim_between(ask->luck, 5 * 60, 9 * 60) * TC_SECOND;
         for (uint64_t i = 0; at < until; at += 10 * TC_SECOND, i++) {
             tc__sim_raise(s, ask->node, ask->gpu, at, SIM_NVLINK_CRC,
-                          sim_between(sim_mix(ask->luck + i), 80, 400));
+                          sim_between(tc_random_mix(ask->luck + i), 80, 400));
         }
         (void)gpu_truth(s, ask, "nvlink_degraded", NULL, until,
                         "thousands of checksum errors of NVLink in minutes");
@@ -198,11 +198,11 @@ void tc__sim_fault_network_link_fault(struct tc_sim *s, const struct sim_ask *as
     if (ask->variant == 0) {
         uint32_t flaps = (uint32_t)sim_between(ask->luck, 4, 8);
         for (uint32_t i = 0; i < flaps; i++) {
-            uint64_t d = sim_mix(ask->luck + i);
+            uint64_t d = tc_random_mix(ask->luck + i);
             tc__sim_link(s, ask->node, port, at, false);
             end = at + sim_between(d, 2000, 9000) * SIM_MS;
             tc__sim_link(s, ask->node, port, end, true);
-            at = end + sim_between(sim_mix(d), 20000, 60000) * SIM_MS;
+            at = end + sim_between(tc_random_mix(d), 20000, 60000) * SIM_MS;
         }
     } else {
         tc__sim_link(s, ask->node, port, at, false);

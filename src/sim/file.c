@@ -63,7 +63,7 @@ static bool is_torn(const struct tc_sim *s, const struct sim_file *f)
     const struct sim_job *j = SIM_AT(s->jobs, struct sim_job, f->which);
     uint64_t d = sim_draw(s->options.seed, SIM_FOR_DUMP, j->id, UINT64_C(3) << 32);
     return !j->live_dump && f->rank != j->culprit &&
-           (f->rank == sim_below(d, j->ranks) || f->rank == sim_below(sim_mix(d), j->ranks));
+           (f->rank == sim_below(d, j->ranks) || f->rank == sim_below(tc_random_mix(d), j->ranks));
 }
 
 tc_status tc__sim_list_files(struct tc_sim *s)

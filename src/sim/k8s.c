@@ -104,7 +104,7 @@ static void put_event(struct tc_sim *s, const struct about *a, int64_t at_ns, bo
     put_word(&j, "k8s.event.action", "");
     put_time(&j, "k8s.event.start_time", at_ns);
     tc__sim_put(&j, "k8s.event.name", "{}.{}", name, tc_as_hex(which, 16));
-    tc__sim_put(&j, "k8s.event.uid", "{}", tc__sim_uuid(which, sim_mix(which)));
+    tc__sim_put(&j, "k8s.event.uid", "{}", tc__sim_uuid(which, tc_random_mix(which)));
     tc__sim_put_string(&j, "k8s.namespace.name",
                        a->pod != NULL ? tc__sim_pod_namespace(a->pod) : TC_LIT("default"));
     put_word(&j, "k8s.event.reporting_controller", reporter);

@@ -60,8 +60,9 @@ void tc__sim_oom(struct tc_sim *s, const struct sim_pod *pod, int64_t at_ns, boo
     }
     uint64_t id = sim_draw(s->options.seed, SIM_FOR_DETAIL, 3, (uint64_t)pod->node << 32 | pid);
     int adjusted = global ? 1000 : 937;
-    struct tc_arg scope = tc_when(true, "cri-containerd-{}{}{}.scope", tc_as_hex(sim_mix(id), 16),
-                                  tc_as_hex(sim_mix(id + 1), 16), tc_as_hex(sim_mix(id + 2), 16));
+    struct tc_arg scope =
+        tc_when(true, "cri-containerd-{}{}{}.scope", tc_as_hex(tc_random_mix(id), 16),
+                tc_as_hex(tc_random_mix(id + 1), 16), tc_as_hex(tc_random_mix(id + 2), 16));
     struct tc_arg group = tc_when(
         true, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{}.slice", uid);
     tc__sim_kernel(s, pod->node, at_ns - 900000,

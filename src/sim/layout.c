@@ -55,7 +55,7 @@ static void set_times(const struct tc_sim *s, struct sim_job *j)
         j->begin_ns += sim_between(draw(s, 100 + j->id, 5), duration / 20, duration / 3);
         j->warm = false;
         j->first_step = 0;
-    } else if (sim_chance(sim_mix(d), 80000)) { /* has done its work */
+    } else if (sim_chance(tc_random_mix(d), 80000)) { /* has done its work */
         j->end_ns = s->end_ns - sim_between(draw(s, 100 + j->id, 6), duration / 20, duration / 3);
         j->stop = SIM_STOP_ENDS;
         j->stop_ns = j->end_ns;
@@ -104,8 +104,8 @@ tc_status tc__sim_layout(struct tc_sim *s)
             int64_t off_ms = sim_between(draw(s, 4, i), 30000, 120000);
             n->skew_ms = (int32_t)(draw(s, 5, i) % 2 == 0 ? off_ms : -off_ms);
         }
-        n->pci_label = sim_chance(sim_mix(d), 700000);
-        n->no_mem_temp = sim_chance(sim_mix(d + 1), 50000);
+        n->pci_label = sim_chance(tc_random_mix(d), 700000);
+        n->no_mem_temp = sim_chance(tc_random_mix(d + 1), 50000);
     }
     uint32_t people = nodes < 4 ? 0 : 1 + nodes / 20;
     uint32_t spare = nodes < 4 ? 0 : 1 + nodes / 24;

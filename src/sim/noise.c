@@ -189,7 +189,7 @@ static void sow(struct tc_sim *s, uint32_t kind, uint32_t node, uint32_t gpu)
         if (!sim_chance(d, rate > 1000000 ? 1000000 : (uint32_t)rate)) {
             continue;
         }
-        struct spot p = {node, gpu, 0, sim_mix(d)};
+        struct spot p = {node, gpu, 0, tc_random_mix(d)};
         p.at_ns = s->options.start_ns + (int64_t)hour * 60 * SIM_MINUTE +
                   sim_between(d, 60 * 1000, 58 * 60 * 1000) * SIM_MS;
         if (!KINDS[kind].every_gpu) {

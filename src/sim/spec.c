@@ -225,7 +225,7 @@ static bool find_place(const struct tc_sim *s, const struct item *item, uint64_t
                 ask->job = job;
                 ask->node = item->node != SIM_NONE
                                 ? item->node
-                                : j->first_node + sim_below(sim_mix(luck), j->nodes);
+                                : j->first_node + sim_below(tc_random_mix(luck), j->nodes);
                 return true;
             }
         }

@@ -69,8 +69,8 @@ static void set_up(struct sim_exporter *e, const struct tc_sim *s, uint32_t node
         g->base_sbe = sim_chance(d, 200000) ? sim_between(d, 1, 400) : 0;
         g->gauges[SIM_CLOCK] = 100;
         g->gauges[SIM_WIDTH] = 16;
-        g->gauges[SIM_REPLAYS] = sim_between(sim_mix(d), 0, 3);
-        g->gauges[SIM_ROWS_UNCORRECTABLE] = sim_chance(sim_mix(d + 1), 10000);
+        g->gauges[SIM_REPLAYS] = sim_between(tc_random_mix(d), 0, 3);
+        g->gauges[SIM_ROWS_UNCORRECTABLE] = sim_chance(tc_random_mix(d + 1), 10000);
     }
     if (n->job != SIM_NONE) {
         e->clock = tc__sim_clock(s, tc__sim_job(s, n->job));
@@ -228,7 +228,7 @@ static bool is_missed(const struct sim_exporter *e, int64_t at_ns)
     uint64_t hour = (uint64_t)(since / (60 * SIM_MINUTE));
     uint64_t r = sim_draw(s->options.seed, SIM_FOR_SCRAPE, e->node, (UINT64_C(1) << 40) + hour);
     int64_t begin = (int64_t)hour * 60 * SIM_MINUTE + sim_between(r, 0, 3400) * TC_SECOND;
-    return sim_chance(sim_mix(r), RESTART_PPM / 100 * s->noise_percent) && since >= begin &&
+    return sim_chance(tc_random_mix(r), RESTART_PPM / 100 * s->noise_percent) && since >= begin &&
            since < begin + sim_between(r, 40, 110) * TC_SECOND;
 }
 

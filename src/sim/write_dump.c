@@ -49,7 +49,7 @@ bool tc__sim_has_dump(const struct tc_sim *s, const struct sim_job *j, uint32_t 
     /* One job in four lacks the dump of a rank that is well. */
     uint64_t d = sim_draw(s->options.seed, SIM_FOR_DUMP, j->id, 1);
     return s->noise_percent == 0 || !sim_chance(d, 250000) ||
-           rank != sim_below(sim_mix(d), j->ranks);
+           rank != sim_below(tc_random_mix(d), j->ranks);
 }
 
 static bool has_group(const struct dump *d, enum sim_group g)
@@ -122,7 +122,7 @@ static struct times times_of(const struct dump *d, const struct sim_beat *step, 
         d->sim->nodes[d->job->first_node + d->rank / d->sim->options.gpus_per_node].skew_ms *
         SIM_MS;
     struct times t = {at + skew + sim_between(luck, 0, 3000) * 1000, 0, 0};
-    t.started = t.created + sim_between(sim_mix(luck), 200, 900) * 1000;
+    t.started = t.created + sim_between(tc_random_mix(luck), 200, 900) * 1000;
     t.completed = met + skew + takes + sim_between(luck, 0, 300) * 1000;
     return t;
 }

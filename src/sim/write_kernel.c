@@ -27,7 +27,7 @@ static void put_prefix(const struct tc_sim *s, struct tc_buf *b, uint32_t node, 
 /* Nobody's fault. */
 static void put_chatter(struct tc_buf *b, uint64_t luck)
 {
-    uint32_t number = sim_below(sim_mix(luck), 1u << 24);
+    uint32_t number = sim_below(tc_random_mix(luck), 1u << 24);
     switch (sim_below(luck, 6)) {
     case 0:
         tc_format(b, "IPv6: ADDRCONF(NETDEV_CHANGE): cali{}: link becomes ready",

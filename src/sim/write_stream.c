@@ -31,12 +31,12 @@ static void deliver(const struct tc_sim *s, enum sim_stream stream, const struct
     *out_first = line->at_ns + sim_between(d, 50, 900) * SIM_MS;
     *out_again = 0;
     if (sim_chance(d, LATE_PPM / 100 * noise)) {
-        *out_first += sim_between(sim_mix(d), 1000, 25000) * SIM_MS;
+        *out_first += sim_between(tc_random_mix(d), 1000, 25000) * SIM_MS;
     }
-    if (sim_chance(sim_mix(d + 1), TWICE_PPM / 100 * noise)) {
+    if (sim_chance(tc_random_mix(d + 1), TWICE_PPM / 100 * noise)) {
         *out_again = *out_first + sim_between(d, 500, 30000) * SIM_MS;
     }
-    if (sim_chance(sim_mix(d + 2), LOST_PPM / 100 * noise)) {
+    if (sim_chance(tc_random_mix(d + 2), LOST_PPM / 100 * noise)) {
         *out_first = 0;
         *out_again = 0;
     }

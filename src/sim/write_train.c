@@ -116,7 +116,7 @@ static void put_beat(const struct sim_train *t, const struct sim_sink *sink)
         if (!sim_chance(d, LATE_PPM / 100 * noise)) {
             put_steps(s, j, k, &t->beat, sink);
         }
-        if (sim_chance(sim_mix(d), TWICE_PPM / 100 * noise)) {
+        if (sim_chance(tc_random_mix(d), TWICE_PPM / 100 * noise)) {
             put_steps(s, j, k, &t->beat, sink);
         }
     }
