@@ -1,67 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UUIDs as text, for the view of requests: DuckDB's own ways take 120 ns (with dashes) to 700 ns
- * (without), which a query pays for each row that it puts in order. These take some 20.
+ * (without), which a query pays for each row that it puts in order. These take some 10.
  */
+#include "base/buf.h"
 #include "warehouse/duckdb/scan_priv.h"
 
 #include <string.h>
 
 #define HEX_DIGITS 32
 #define UUID_CHARS 36
+/* Rows at a time: their texts stay in the processor's nearest cache. */
+#define SOME_MAX ((size_t)128)
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
-
-/* The eight digits of a number, all at once: each half of a byte becomes a byte, then a character.
- */
-static uint64_t digits_of(uint32_t number)
-{
-    uint64_t x = __builtin_bswap32(number);
-    x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
-    x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
-    x = (x >> 4 & UINT64_C(0x000f000f000f000f)) | (x & UINT64_C(0x000f000f000f000f)) << 8;
-    uint64_t letters = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
-    return x + UINT64_C(0x3030303030303030) + letters * ('a' - '9' - 1);
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is of the lowest byte");
 
 /* DuckDB keeps a UUID as a number of 128 bits with the other sign. */
-static void write_hex(const duckdb_hugeint *uuid, char *out)
+static void write_hex(const duckdb_hugeint *uuids, size_t count, char *out)
 {
-    uint64_t high = (uint64_t)uuid->upper ^ UINT64_C(1) << 63;
-    const uint64_t digits[] = {digits_of((uint32_t)(high >> 32)), digits_of((uint32_t)high),
-                               digits_of((uint32_t)(uuid->lower >> 32)),
-                               digits_of((uint32_t)uuid->lower)};
-    memcpy(out, digits, sizeof digits);
+    uint64_t words[SOME_MAX][2];
+    for (size_t i = 0; i < count; i++) {
+        words[i][0] = __builtin_bswap64((uint64_t)uuids[i].upper ^ UINT64_C(1) << 63);
+        words[i][1] = __builtin_bswap64(uuids[i].lower);
+    }
+    (void)tc_put_hex_bytes(out, (const uint8_t *)words, count * sizeof words[0]);
 }
 
+/* 8, 4, 4, 4 and 12 digits. */
 static void add_dashes(const char *hex, char *out)
 {
-    static const size_t PARTS[] = {8, 4, 4, 4, 12};
-    for (size_t i = 0; i < TC_COUNT(PARTS); i++) {
-        if (i > 0) {
-            *out++ = '-';
-        }
-        memcpy(out, hex, PARTS[i]);
-        hex += PARTS[i];
-        out += PARTS[i];
+    memcpy(out, hex, 8);
+    memcpy(out + 9, hex + 8, 4);
+    memcpy(out + 14, hex + 12, 4);
+    memcpy(out + 19, hex + 16, 4);
+    memcpy(out + 24, hex + 20, 12);
+    out[8] = out[13] = out[18] = out[23] = '-';
+}
+
+/* The text of a row, where the vector keeps it. */
+static duckdb_string_t text_at(char *text, size_t len)
+{
+    duckdb_string_t out = {.value.pointer = {.length = (uint32_t)len, .ptr = text}};
+    memcpy(out.value.pointer.prefix, text, sizeof out.value.pointer.prefix);
+    return out;
+}
+
+/*
+ * The vector takes the texts of all these rows as one, and each row is a part of that: a call for
+ * each would take longer than its digits. Rows that are NULL have any bytes; DuckDB makes their
+ * answers NULL.
+ */
+static void write_some(const duckdb_hugeint *uuids, duckdb_vector output, size_t at, size_t count,
+                       bool dashes)
+{
+    const struct tc__duckdb_api *api = tc__duckdb_api_now();
+    size_t len = dashes ? UUID_CHARS : HEX_DIGITS;
+    char hex[SOME_MAX * HEX_DIGITS];
+    char dashed[SOME_MAX * UUID_CHARS];
+    write_hex(uuids + at, count, hex);
+    for (size_t i = 0; dashes && i < count; i++) {
+        add_dashes(hex + i * HEX_DIGITS, dashed + i * UUID_CHARS);
+    }
+    api->vector_assign_string_element_len(output, at, dashes ? dashed : hex, count * len);
+    duckdb_string_t *out = (duckdb_string_t *)api->vector_get_data(output) + at;
+    char *kept = out[0].value.pointer.ptr;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = text_at(kept + i * len, len);
     }
 }
 
-/* Rows that are NULL have any bytes; DuckDB makes their answers NULL. */
 static void write_all(duckdb_data_chunk input, duckdb_vector output, bool dashes)
 {
     const struct tc__duckdb_api *api = tc__duckdb_api_now();
     const duckdb_hugeint *uuids = api->vector_get_data(api->data_chunk_get_vector(input, 0));
     size_t count = api->data_chunk_get_size(input);
-    char hex[HEX_DIGITS];
-    char text[UUID_CHARS];
-    for (size_t i = 0; i < count; i++) {
-        write_hex(&uuids[i], hex);
-        if (dashes) {
-            add_dashes(hex, text);
-        }
-        api->vector_assign_string_element_len(output, i, dashes ? text : hex,
-                                              dashes ? UUID_CHARS : HEX_DIGITS);
+    for (size_t at = 0; at < count; at += SOME_MAX) {
+        write_some(uuids, output, at, count - at < SOME_MAX ? count - at : SOME_MAX, dashes);
     }
 }
 

@@ -200,12 +200,11 @@ static struct tc_rows *make_rows(void)
     return rows;
 }
 
-static void every_value_comes_back(void **state)
+/* Written and read again. */
+static void comes_back(struct wh_room *room, const struct tc_rows *rows)
 {
-    struct wh_room *room = *state;
     struct tc_error err = {0};
     struct tc_warehouse *w = wh_open(room, TC_WAREHOUSE_WRITE);
-    struct tc_rows *rows = make_rows();
     append(w, rows, 1);
     struct seen seen = {.want = rows};
     struct tc_query query = {
@@ -213,9 +212,42 @@ static void every_value_comes_back(void **state)
     if (tc_warehouse_query(w, &query, compare, &seen, NULL, &err) != TC_OK) {
         fail_msg("%s", err.message);
     }
-    assert_int_equal(seen.count, TC_ROWS_MAX);
-    tc_rows_destroy(rows);
+    assert_int_equal(seen.count, rows->count);
     tc_warehouse_close(w);
+}
+
+static void every_value_comes_back(void **state)
+{
+    struct tc_rows *rows = make_rows();
+    comes_back(*state, rows);
+    tc_rows_destroy(rows);
+}
+
+static uint64_t scatter(size_t n)
+{
+    return (uint64_t)(n + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* As many as DuckDB hands over at once, all different, some of them NULL. */
+static void ids_of_whole_vectors_come_back(void **state)
+{
+    struct tc_rows *rows = tc_rows_create(TC_TABLE_REQUEST);
+    for (size_t n = 0; n < TC_ROWS_MAX; n++) {
+        char text[40];
+        uint64_t a = scatter(n);
+        uint64_t b = scatter(n + TC_ROWS_MAX);
+        assert_true(tc_rows_add(rows));
+        (void)snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(a >> 32),
+                       (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xffff), (unsigned)(b >> 48),
+                       (unsigned long long)(b & 0xffffffffffff));
+        put(rows, TC_REQUEST_REQUEST_ID, text);
+        (void)snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)b,
+                       (unsigned long long)a);
+        put(rows, TC_REQUEST_TRACE_ID, n % 1000 == 999 ? NULL : text);
+        tc_rows_int(rows, TC_REQUEST_OUTPUT_TOKENS, (int64_t)n);
+    }
+    comes_back(*state, rows);
+    tc_rows_destroy(rows);
 }
 
 /* More than a buffer holds: they go in by the table function, in order of scope and time. */
@@ -281,6 +313,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, wh_setup, wh_teardown)
     const struct CMUnitTest tests[] = {
         T(every_value_comes_back),
+        T(ids_of_whole_vectors_come_back),
         T(many_are_in_order),
         T(a_run_is_forgotten_with_its_scopes),
     };
