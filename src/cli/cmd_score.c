@@ -17,7 +17,7 @@
 #define LIST_DEFAULT 20
 
 /* The smallest figures that are good enough; negative: anything is. */
-enum { MIN_PRECISION, MIN_RECALL, MIN_CULPRIT, MIN_COUNT };
+enum { MIN_PRECISION, MIN_RECALL, MIN_CULPRIT, MIN_ROOT, MIN_COUNT };
 
 /* A truth, and `count` of the words from `first` on. */
 struct pair {
@@ -118,6 +118,10 @@ static const struct tc_option OPTIONS[] = {
              TC_OPTION_AT(struct run, min[MIN_RECALL], double)),
     TC_TAKEN("min-culprit", "C", take_share, "The same for the share of right culprits.",
              TC_OPTION_AT(struct run, min[MIN_CULPRIT], double)),
+    TC_TAKEN("min-root", "R", take_share,
+             "The same for the share of faults that caused others and are told as the root of "
+             "their story.",
+             TC_OPTION_AT(struct run, min[MIN_ROOT], double)),
     TC_FLAG("per-pattern", struct run, per_pattern,
             "Each pattern has to reach these, besides all together."),
 };
@@ -234,6 +238,7 @@ static size_t below(const struct run *r, const struct tc_score_row *row, bool mu
         [MIN_PRECISION] = {"precision", "verdicts", tc_score_precision},
         [MIN_RECALL] = {"recall", "faults", tc_score_recall},
         [MIN_CULPRIT] = {"culprit accuracy", "true positives", tc_score_culprit},
+        [MIN_ROOT] = {"root accuracy", "faults that caused others", tc_score_root},
     };
     size_t count = 0;
     for (size_t i = 0; i < MIN_COUNT; i++) {
@@ -309,7 +314,7 @@ static int run_command(struct run *r, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    struct run r = {.grace_ns = GRACE_DEFAULT, .list_max = LIST_DEFAULT, .min = {-1, -1, -1}};
+    struct run r = {.grace_ns = GRACE_DEFAULT, .list_max = LIST_DEFAULT, .min = {-1, -1, -1, -1}};
     r.pairs = calloc((size_t)argc, sizeof *r.pairs);
     r.words = calloc((size_t)argc, sizeof *r.words);
     int code = TC_EXIT_BAD;

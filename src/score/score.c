@@ -94,14 +94,50 @@ static bool add_fault(struct tc_score *s, struct tc__item *fault)
     return add_delay(s, fault, v);
 }
 
+/*
+ * A cascade is told with its root first when the verdict of the fault that began it is the root of
+ * a story, and those of what it caused belong to that story. What was missed is not counted again.
+ */
+static void mark_cascades(struct tc_score *s)
+{
+    for (size_t i = 0; i < s->truths.count; i++) {
+        const struct tc__item *t = &s->truths.at[i];
+        for (size_t j = 0; j < t->causes.count; j++) {
+            struct tc__item *cause = tc__items_find(&s->truths, t->causes.at[j]);
+            if (cause == NULL || cause == t) {
+                continue;
+            }
+            cause->has_caused = true;
+            if (cause->fate == TC__PAIRED && t->fate == TC__PAIRED) {
+                cause->is_told_apart |=
+                    !tc_slice_eq(s->verdicts.at[cause->mate].id, s->verdicts.at[t->mate].group);
+            }
+        }
+    }
+}
+
+static void add_cascade(struct tc_score *s, const struct tc__item *fault)
+{
+    struct tc_score_row *row = &s->sums[fault->pattern];
+    if (fault->has_caused && fault->causes.count == 0) {
+        row->cascades++;
+        row->roots_first += fault->fate == TC__PAIRED && !fault->is_told_apart &&
+                            s->verdicts.at[fault->mate].is_root;
+    }
+}
+
 static bool sum_pair(struct tc_score *s)
 {
+    mark_cascades(s);
     for (size_t i = 0; i < s->truths.count; i++) {
         struct tc__item *t = &s->truths.at[i];
         if (t->kind == TC__NOISE) {
             s->sums[t->pattern].noises++;
             s->sums[t->pattern].true_negatives += t->fate == TC__LEFT;
-        } else if (!add_fault(s, t)) {
+            continue;
+        }
+        add_cascade(s, t);
+        if (!add_fault(s, t)) {
             return false;
         }
     }
@@ -247,6 +283,11 @@ bool tc_score_culprit(const struct tc_score_row *row, double *out)
     return tc_score_share(row->culprits_right, row->true_positives, out);
 }
 
+bool tc_score_root(const struct tc_score_row *row, double *out)
+{
+    return tc_score_share(row->roots_first, row->cascades, out);
+}
+
 static int by_ns(const void *a, const void *b)
 {
     const struct tc__delay *x = a;
@@ -289,6 +330,8 @@ static void add_row(struct tc_score_row *sum, const struct tc_score_row *row)
     sum->culprits_right += row->culprits_right;
     sum->discriminators_right += row->discriminators_right;
     sum->discriminators_stated += row->discriminators_stated;
+    sum->cascades += row->cascades;
+    sum->roots_first += row->roots_first;
 }
 
 const struct tc_score_row *tc_score_rows(struct tc_score *s, size_t *out_count)

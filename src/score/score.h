@@ -61,7 +61,9 @@ struct tc_score_row {
     uint64_t culprits_right;        /* of the true positives */
     uint64_t discriminators_right;  /* of those whose fault has one */
     uint64_t discriminators_stated; /* true positives whose fault has one */
-    int64_t median_ns;              /* time to detection, nearest rank */
+    uint64_t cascades;              /* faults that caused others and were caused by none */
+    uint64_t roots_first; /* of those: told as the root of the story of what they caused */
+    int64_t median_ns;    /* time to detection, nearest rank */
     int64_t p95_ns;
 };
 
@@ -70,6 +72,7 @@ bool tc_score_share(uint64_t part, uint64_t whole, double *out);
 bool tc_score_precision(const struct tc_score_row *row, double *out);
 bool tc_score_recall(const struct tc_score_row *row, double *out);
 bool tc_score_culprit(const struct tc_score_row *row, double *out);
+bool tc_score_root(const struct tc_score_row *row, double *out);
 
 /*
  * The patterns that occur, in the catalogue's order, and the sums behind them:

@@ -104,6 +104,22 @@ void tc__items_sort(struct tc__items *items)
     }
 }
 
+struct tc__item *tc__items_find(const struct tc__items *items, struct tc_slice id)
+{
+    size_t from = 0;
+    size_t to = items->count;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        int order = tc_slice_cmp(items->at[mid].id, id);
+        if (order == 0) {
+            return &items->at[mid];
+        }
+        from = order < 0 ? mid + 1 : from;
+        to = order < 0 ? to : mid;
+    }
+    return NULL;
+}
+
 void tc__items_fini(struct tc__items *items)
 {
     free(items->at);

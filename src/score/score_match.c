@@ -62,28 +62,11 @@ static void join_lines(struct tc__items *verdicts)
     verdicts->count = kept;
 }
 
-/* The verdict of that id, or NULL. They are sorted by it. */
-static struct tc__item *find_verdict(const struct tc__items *verdicts, struct tc_slice id)
-{
-    size_t from = 0;
-    size_t to = verdicts->count;
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-        int order = tc_slice_cmp(verdicts->at[mid].id, id);
-        if (order == 0) {
-            return &verdicts->at[mid];
-        }
-        from = order < 0 ? mid + 1 : from;
-        to = order < 0 ? to : mid;
-    }
-    return NULL;
-}
-
 /* The i-th cause of a verdict when it is another one of the same pattern, else NULL. */
 static struct tc__item *cause_of(const struct tc__items *verdicts, const struct tc__item *v,
                                  size_t i)
 {
-    struct tc__item *cause = find_verdict(verdicts, v->causes.at[i]);
+    struct tc__item *cause = tc__items_find(verdicts, v->causes.at[i]);
     return cause != NULL && cause != v && cause->pattern == v->pattern ? cause : NULL;
 }
 

@@ -54,7 +54,8 @@ struct tc__item {
     struct tc_slice volume;
     struct tc__slices nodes;  /* more than one: a rack */
     struct tc__slices pods;   /* affected, "namespace/name" */
-    struct tc__slices causes; /* ids of verdicts */
+    struct tc__slices causes; /* ids of verdicts, of a fault those of faults */
+    struct tc_slice group;    /* of a verdict: id of the root of its story */
     struct tc__ranks ranks;   /* the culprits */
     struct tc__ranks affected;
     int64_t start_ns;
@@ -71,6 +72,9 @@ struct tc__item {
     enum tc__item_kind kind;
     enum tc__fate fate;
     bool is_consequence; /* of another verdict of the same pattern */
+    bool is_root;        /* of a verdict: it begins its story */
+    bool has_caused;     /* of a fault: another names it as its cause */
+    bool is_told_apart;  /* of a fault: what it caused is in another story */
 };
 
 struct tc__items {
@@ -83,6 +87,8 @@ struct tc__items {
 struct tc__item *tc__items_new(struct tc__items *items);
 /* In order of id; of equal ids the earlier line first. */
 void tc__items_sort(struct tc__items *items);
+/* The one of that id, or NULL. They are sorted by it. */
+struct tc__item *tc__items_find(const struct tc__items *items, struct tc_slice id);
 void tc__items_fini(struct tc__items *items);
 
 /* Who is named, for people: "gpu-07 GPU-34... pod train/llm-3 job llm ranks 5,6". */

@@ -280,7 +280,8 @@ static tc_status take_culprit(const struct reader *r)
                      : wrong(r, TC_LIT("culprit"), "names nothing; say what a verdict must name");
 }
 
-static tc_status take_affected(const struct reader *r)
+/* Whom it affected, and what caused it. */
+static tc_status take_relations(const struct reader *r)
 {
     struct tc_json v;
     if (tc_json_get(r->root, TC_LIT("affected_pods"), &v)) {
@@ -288,6 +289,9 @@ static tc_status take_affected(const struct reader *r)
     }
     if (tc_json_get(r->root, TC_LIT("affected_ranks"), &v)) {
         TC_TRY(take_ranks(r, TC_LIT("affected_ranks"), v, &r->item->affected));
+    }
+    if (tc_json_get(r->root, TC_LIT("caused_by"), &v)) {
+        TC_TRY(take_strings(r, TC_LIT("caused_by"), v, &r->item->causes));
     }
     return TC_OK;
 }
@@ -322,7 +326,7 @@ static tc_status read_fault(struct reader *r, enum tc__item_kind kind)
     TC_TRY(optional_string(r, TC_LIT("discriminator"), &item->discriminator));
     TC_TRY(take_text(r, TC_LIT("what"), &item->text));
     TC_TRY(take_culprit(r));
-    return take_affected(r);
+    return take_relations(r);
 }
 
 static tc_status read_run(struct reader *r)
@@ -458,6 +462,10 @@ static tc_status read_verdict_line(struct reader *r)
         return wrong(r, TC_LIT("last_seen"), "is before \"first_seen\"");
     }
     TC_TRY(optional_string(r, TC_LIT("discriminator"), &item->discriminator));
+    TC_TRY(optional_string(r, TC_LIT("incident_group"), &item->group));
+    if (tc_json_get(r->root, TC_LIT("root"), &v)) {
+        (void)tc_json_bool(v, &item->is_root); /* anything else is no */
+    }
     TC_TRY(take_text(r, TC_LIT("headline"), &item->text));
     return read_members(r);
 }

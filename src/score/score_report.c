@@ -160,6 +160,21 @@ static tc_status text_table(struct report *r)
     return TC_OK;
 }
 
+static tc_status text_cascades(struct report *r)
+{
+    size_t count = 0;
+    const struct tc_score_row *all = tc_score_rows(r->s, &count) + (count - 1);
+    struct tc_buf b = start(r);
+    if (all->cascades == 0) {
+        return TC_OK;
+    }
+    tc_format(&b,
+              "\nFaults that caused others: {}; told as the root of their story: ", all->cascades);
+    put_counted(&b, all->roots_first, all->cascades);
+    tc_buf_char(&b, '\n');
+    return send(r, &b);
+}
+
 static void put_line(struct tc_buf *b, const char *before, struct tc_slice text)
 {
     tc_format(b, "{}", tc_when(text.len > 0, "    {}{}\n", before, tc_as_printable(text)));
@@ -208,6 +223,7 @@ tc_status tc_score_report_text(struct tc_score *s, tc_score_put_fn put, void *co
 {
     struct report r = {.s = s, .put = put, .context = context};
     TC_TRY(text_table(&r));
+    TC_TRY(text_cascades(&r));
     TC_TRY(text_list(&r, TC__FALSE_POSITIVES, "False positives"));
     TC_TRY(text_list(&r, TC__FALSE_NEGATIVES, "False negatives"));
     return text_list(&r, TC__WRONG_CULPRITS, "Wrong culprits");
@@ -264,6 +280,9 @@ static void json_row(struct tc_json_out *j, const struct tc_score_row *row)
     tc_json_put_u64(j, "discriminators_right", row->discriminators_right);
     tc_json_put_u64(j, "discriminators_stated", row->discriminators_stated);
     PUT_SHARE(j, "discriminator_accuracy", row->discriminators_right, row->discriminators_stated);
+    tc_json_put_u64(j, "cascades", row->cascades);
+    tc_json_put_u64(j, "roots_first", row->roots_first);
+    PUT_SHARE(j, "root_accuracy", row->roots_first, row->cascades);
     PUT_SECONDS(j, "time_to_detection_median_seconds", row->median_ns);
     PUT_SECONDS(j, "time_to_detection_p95_seconds", row->p95_ns);
     tc_json_end_object(j);

@@ -315,6 +315,46 @@ static void the_root_of_a_cascade_is_paired(void **state)
     assert_int_equal(row.median_ns, 30 * TC_SECOND);
 }
 
+/* A memory error that evicts a pod, and what is told of the two. */
+static void expect_roots(const char *verdicts, uint64_t cascades, uint64_t roots_first)
+{
+    struct tc_score_row all =
+        score_of(RUN FAULT("a", "hbm_ecc", "10:00:00", "10:00:00", NODE("n1"))
+                     FAULT_WITH("b", "pod_evicted", "10:01:00", "10:01:00", POD("t", "p"),
+                                ",\"caused_by\":[\"a\"]")
+                         FAULT("c", "thermal_throttle", "10:00:00", "10:00:00", NODE("n9")),
+                 verdicts);
+    assert_int_equal(all.cascades, cascades);
+    assert_int_equal(all.roots_first, roots_first);
+}
+
+#define IN_STORY(id, more) "\"incident_group\":\"" id "\"," more
+#define ROOT "\"root\":true,"
+
+static void the_root_of_a_cascade_is_told_first_or_not(void **state)
+{
+    (void)state;
+    static const char HBM[] =
+        VERDICT("v1", "hbm_ecc", "10:00:00", "10:00:01", ROOT IN_STORY("v1", NODE("n1")));
+    char both[2048];
+    expect_roots(HBM, 1, 1); /* what it caused was missed, which is counted elsewhere */
+    (void)snprintf(
+        both, sizeof both, "%s%s", HBM,
+        VERDICT("v2", "pod_evicted", "10:01:00", "10:01:00", IN_STORY("v1", POD("t", "p"))));
+    expect_roots(both, 1, 1);
+    (void)snprintf(
+        both, sizeof both, "%s%s", HBM,
+        VERDICT("v2", "pod_evicted", "10:01:00", "10:01:00", ROOT IN_STORY("v2", POD("t", "p"))));
+    expect_roots(both, 1, 0); /* two stories */
+    expect_roots(VERDICT("v1", "hbm_ecc", "10:00:00", "10:00:01", IN_STORY("v2", NODE("n1")))
+                     VERDICT("v2", "pod_evicted", "10:01:00", "10:01:00",
+                             ROOT IN_STORY("v2", POD("t", "p"))),
+                 1, 0); /* the wrong way round */
+    expect_roots(
+        VERDICT("v2", "pod_evicted", "10:01:00", "10:01:00", ROOT IN_STORY("v2", POD("t", "p"))), 1,
+        0); /* the root was missed */
+}
+
 static void only_a_paired_verdict_of_the_pattern_explains(void **state)
 {
     (void)state;
@@ -490,6 +530,7 @@ int main(void)
         cmocka_unit_test(detected_at_is_the_time_of_detection),
         cmocka_unit_test(a_cascade_is_explained),
         cmocka_unit_test(the_root_of_a_cascade_is_paired),
+        cmocka_unit_test(the_root_of_a_cascade_is_told_first_or_not),
         cmocka_unit_test(only_a_paired_verdict_of_the_pattern_explains),
         cmocka_unit_test(noise_is_a_true_negative_unless_it_fooled_a_verdict),
         cmocka_unit_test(any_order_of_lines_gives_the_same_bytes),

@@ -198,6 +198,7 @@ static void json_has_the_same_as_numbers(void **state)
                                      "\"precision\":null,\"recall\":0,\"culprits_right\":0,"
                                      "\"culprit_accuracy\":null,\"discriminators_right\":0,"
                                      "\"discriminators_stated\":0,\"discriminator_accuracy\":null,"
+                                     "\"cascades\":0,\"roots_first\":0,\"root_accuracy\":null,"
                                      "\"time_to_detection_median_seconds\":null,"
                                      "\"time_to_detection_p95_seconds\":null}"));
     assert_non_null(strstr(out.text,
