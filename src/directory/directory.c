@@ -58,13 +58,13 @@ void tc_directory_destroy(struct tc_directory *d)
 void tc_directory_reset(struct tc_directory *d)
 {
     struct tc_arena *a = &d->arena;
-    const uint32_t *by = &d->sender;
+    struct tc__tables *by = &d->tables;
     /* Anew: to rewind it would have ASan mark all of it, only to have the tables unmark it. */
     tc_arena_init(a, "directory", d->block->bytes, ARENA_BYTES);
     d->nodes.last = TC_EMPTY;
     d->gpus.last_id = 0;
     d->gpu = NULL;
-    d->sender = 0;
+    d->tables = (struct tc__tables){0};
     d->tidy = (struct tc__tidy){0};
     d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
     d->order =
@@ -80,7 +80,7 @@ void tc_directory_reset(struct tc_directory *d)
 
 void tc_directory_sender(struct tc_directory *d, uint32_t sender)
 {
-    d->sender = sender;
+    d->tables.sender = sender;
 }
 
 /* What is borrowed from tables is let go of: their entries move. */
@@ -97,6 +97,9 @@ static void begin_tidy(struct tc_directory *d, struct tc__table *t)
 
 tc_status tc_directory_keep_room(struct tc_directory *d, const struct tc_turn *turn)
 {
+    if (!d->tables.has_grown) { /* asked after each event */
+        return TC_OK;
+    }
     struct tc__table *tables[] = {&d->nodes.table, &d->gpus.table, &d->places.ranks,
                                   &d->places.pods, &d->statements.table};
     size_t count = TC_COUNT(tables) - !d->statements.forgets;
@@ -105,11 +108,11 @@ tc_status tc_directory_keep_room(struct tc_directory *d, const struct tc_turn *t
             begin_tidy(d, tables[i]);
         }
     }
+    d->tables.has_grown = d->tidy.table != NULL; /* then the others are looked at again */
     while (d->tidy.table != NULL) {
         if (tc__tidy_some(&d->tidy)) {
-            d->tidy.table = NULL;
-        }
-        if (tc_turn_is_spent(turn)) {
+            d->tidy.table = NULL; /* the next table waits for the next call, in turns or not */
+        } else if (tc_turn_is_spent(turn)) {
             return TC_E_AGAIN;
         }
     }

@@ -25,6 +25,12 @@ struct tc__table_kind {
     bool (*same)(const void *a, const void *b, uint32_t name);
 };
 
+/* What the tables of a directory share. */
+struct tc__tables {
+    uint32_t sender; /* of the events that come */
+    bool has_grown;  /* one may have become crowded since they were looked at */
+};
+
 /*
  * Entries in an array, their strings in one of two arenas, found by their names. A name leads to
  * one entry, the last that was given it; an entry to which no name leads any more was replaced.
@@ -38,14 +44,14 @@ struct tc__table {
     struct tc_map index;
     struct tc_arena text[2];
     size_t half; /* which of the two is in use */
-    const uint32_t *sender;
+    struct tc__tables *of;
     uint64_t heard;
     uint64_t forgotten;
 };
 
 /* Room for `max` entries with text_bytes of strings. False when the arena is full. */
 bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
-                    uint32_t max, size_t text_bytes, const uint32_t *sender);
+                    uint32_t max, size_t text_bytes, struct tc__tables *of);
 /* The entry that a name of `key` leads to; NULL when there is none. */
 void *tc__table_find(const struct tc__table *t, const void *key, uint32_t name);
 /* Whether one more entry, or new strings for one, fit. */
@@ -159,7 +165,7 @@ struct tc_view;
 void tc__view_note_address(struct tc_view *v, uint32_t at);
 
 struct tc_directory {
-    uint32_t sender; /* of the events that come */
+    struct tc__tables tables;
     struct tc_block *block;
     struct tc_arena arena;
     struct tc__nodes nodes;

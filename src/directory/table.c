@@ -13,9 +13,9 @@
 #define TIDY_PIECE 256
 
 bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
-                    uint32_t max, size_t text_bytes, const uint32_t *sender)
+                    uint32_t max, size_t text_bytes, struct tc__tables *of)
 {
-    *t = (struct tc__table){.kind = kind, .max = max, .sender = sender};
+    *t = (struct tc__table){.kind = kind, .max = max, .of = of};
     t->entries = tc_arena_alloc_raw(arena, max * kind->size, alignof(max_align_t));
     bool ok = tc_map_init(&t->index, arena, (size_t)max * kind->name_count);
     for (size_t i = 0; i < 2; i++) {
@@ -105,7 +105,8 @@ void *tc__table_write(struct tc__table *t, void *entry, const void *value)
     }
     TC_ASSERT(tc_arena_ok(text));
     ((struct tc_entry *)entry)->heard = ++t->heard;
-    ((struct tc_entry *)entry)->owner = *t->sender % SHARES;
+    ((struct tc_entry *)entry)->owner = t->of->sender % SHARES;
+    t->of->has_grown = true;
     for (uint32_t name = 0; name < t->kind->name_count; name++) {
         lead(t, entry, name);
     }

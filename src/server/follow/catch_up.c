@@ -19,6 +19,8 @@
 #define RECORD_BYTES ((uint64_t)256)
 /* Senders wait for detection this long; then what they send is read from the store. */
 #define WAIT_MAX_NS (TC_SECOND / 2)
+/* Of the memory of requests, what waits may have so much: the rest is for those that come. */
+#define WAITING_BYTES_MAX(memory_bytes) ((memory_bytes) / 4 * 3)
 
 /*
  * Invariants: all batches up to `judged` were fed or never will be. Level: chunk is NULL, wanted <=
@@ -381,8 +383,8 @@ enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t byt
     }
     bool fits =
         bytes + records * RECORD_BYTES <= tc_live_room_max(tc_detection_live(c->config.detection));
-    bool may_wait =
-        fits && bytes <= c->config.waiting_bytes_max - c->waiting_bytes && !waits_too_long(c);
+    uint64_t waiting_max = WAITING_BYTES_MAX(c->config.memory_bytes);
+    bool may_wait = fits && c->waiting_bytes + bytes <= waiting_max && !waits_too_long(c);
     return may_wait ? TC_CATCH_UP_SOON : TC_CATCH_UP_LATER;
 }
 

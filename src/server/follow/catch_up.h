@@ -32,8 +32,8 @@ struct tc_catch_up_config {
     struct tc_batch_reader_config reader; /* all but wake */
     int64_t started_ns;                   /* our clock, before anything new can come */
     int64_t window_ns;                    /* of the past that is read again */
-    uint64_t waiting_bytes_max;           /* of bodies that wait in memory */
     uint64_t bytes_max;                   /* of it; 0: no bound */
+    uint64_t memory_bytes;                /* of all requests: three quarters may wait */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
     /* The replay is over: all of it was told. */

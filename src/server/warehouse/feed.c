@@ -2,13 +2,11 @@
 #include "server/warehouse/feed.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
 #include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/warehouse/run_names.h"
-#include "server/warehouse/verdict_ledger.h"
-#include "warehouse/ledger.h"
+#include "server/warehouse/verdict_writer.h"
 #include "warehouse/verdicts.h"
 
 #include <pthread.h>
@@ -25,8 +23,6 @@
 #define READ_LEAST_NS (TC_SECOND / 4)
 /* How often it looks for names of runs that are not written yet. */
 #define NAMES_EVERY_NS (10 * TC_SECOND)
-/* Verdicts of one transaction. */
-#define VERDICTS_MAX TC_WAREHOUSE_VERDICTS_MAX
 #define RETRY_FIRST TC_SECOND
 #define RETRY_MAX (60 * TC_SECOND)
 /* A command that has the database open is waited for so long, then later again. */
@@ -47,13 +43,10 @@ struct tc_warehouse_feed {
     struct tc_warehouse *warehouse; /* NULL: not open */
     struct tc_warehouse_slicer *slicer;
     struct tc_warehouse_requests *requests;
-    struct tc_json_parser *parser;
-    struct tc_rows *rows;
-    struct tc_grow lines;            /* of the ledger, for the rows */
-    char ledger[TC_LEDGER_NAME_MAX]; /* where they go */
-    struct tc_rows *names;           /* of runs */
-    int64_t names_ns;                /* monotonic: when those are looked for again */
-    int64_t read_ns;                 /* monotonic: when metrics and traces are looked for again */
+    struct tc_verdict_writer *verdicts;
+    struct tc_rows *names; /* of runs */
+    int64_t names_ns;      /* monotonic: when those are looked for again */
+    int64_t read_ns;       /* monotonic: when metrics and traces are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
     bool is_writing; /* what fails now is the warehouse */
@@ -101,121 +94,15 @@ static void succeeded(struct tc_warehouse_feed *f)
 
 /* ---- verdicts ---- */
 
-/* One round of verdicts: their rows, and which of them are there already. */
-struct round {
-    struct tc_warehouse_feed *f;
-    size_t most; /* verdicts to pull: of the second time, those of the first and none that came
-                    since */
-    size_t at;   /* of those that the outbox gave */
-    bool is_known[VERDICTS_MAX];
-    bool is_second; /* now without those */
-};
-
-static tc_status take_verdict(void *context, struct tc_slice json, int64_t taken_ns)
-{
-    struct round *r = context;
-    struct tc_warehouse_feed *f = r->f;
-    struct tc_error err = {0};
-    size_t at = r->at++;
-    if (r->is_second && r->is_known[at]) {
-        return TC_OK;
-    }
-    tc_status status = tc_warehouse_verdict_row(f->parser, json, taken_ns, f->rows, &err);
-    if (status == TC_E_NOMEM) {
-        return status;
-    }
-    if (status == TC_OK) {
-        if (f->rows->count == 1) {
-            tc_ledger_month(taken_ns, f->ledger);
-        }
-        tc_warehouse_verdict_note(f->rows, f->rows->count - 1, json, taken_ns, &f->lines);
-        return f->lines.failed ? TC_E_NOMEM : TC_OK;
-    }
-    r->is_known[at] = true; /* it will never be one */
-    if (!r->is_second) {
-        tc_count(TC_COUNT_WAREHOUSE_UNREADABLE, 1);
-        tc_log_fields(TC_LOG_ERROR, "a verdict is left out of the warehouse",
-                      TC_LOG_CSTR("error", err.message));
-    }
-    return TC_OK;
-}
-
-/* Rows of `rows` count only those verdicts that could be read: finds which verdict a row is. */
-static void mark_known(struct round *r, size_t row)
-{
-    size_t seen = 0;
-    for (size_t i = 0; i < r->at; i++) {
-        if (r->is_known[i]) {
-            continue;
-        }
-        if (seen == row) {
-            r->is_known[i] = true;
-            return;
-        }
-        seen++;
-    }
-}
-
-/* Which of f->rows the warehouse has, or are there twice. */
-static tc_status find_known(struct round *r, bool *out_any, struct tc_error *err)
-{
-    struct tc_warehouse_feed *f = r->f;
-    bool known[TC_WAREHOUSE_VERDICTS_MAX];
-    TC_TRY(tc_warehouse_verdicts_known(f->warehouse, f->rows, known, err));
-    *out_any = false;
-    /* From the back: a mark changes what the rows before it are counted by, not those behind. */
-    for (size_t i = f->rows->count; i > 0; i--) {
-        if (known[i - 1]) {
-            mark_known(r, i - 1);
-            *out_any = true;
-        }
-    }
-    return TC_OK;
-}
-
-static tc_status pull(struct round *r, struct tc_outbox_place *place, struct tc_error *err)
-{
-    r->at = 0;
-    tc_rows_reset(r->f->rows);
-    tc_grow_fini(&r->f->lines);
-    tc_status status = tc_outbox_pull(r->f->parts.outbox, r->most, take_verdict, r, place);
-    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "the outbox cannot be read");
-}
-
-static tc_status write_rows(struct round *r, struct tc_outbox_place *place, struct tc_error *err)
-{
-    struct tc_warehouse_feed *f = r->f;
-    bool any = false;
-    TC_TRY(tc_warehouse_begin(f->warehouse, err));
-    TC_TRY(find_known(r, &any, err));
-    if (any) {
-        r->most = r->at;
-        r->is_second = true;
-        TC_TRY(pull(r, place, err));
-    }
-    if (f->rows->count > 0) {
-        TC_TRY(tc_warehouse_append(f->warehouse, TC_TABLE_VERDICT, f->rows, err));
-        TC_TRY(tc_ledger_append(f->parts.data_dir, f->ledger, tc_grow_slice(&f->lines), err));
-    }
-    return tc_warehouse_commit(f->warehouse, err);
-}
-
 static tc_status write_verdicts(struct tc_warehouse_feed *f, struct tc_error *err)
 {
-    struct round r = {.f = f, .most = VERDICTS_MAX};
-    struct tc_outbox_place place;
-    TC_TRY(pull(&r, &place, err));
-    if (f->rows->count > 0) {
+    TC_TRY(tc_verdict_writer_pull(f->verdicts, err));
+    if (tc_verdict_writer_count(f->verdicts) > 0) {
         TC_TRY(need_warehouse(f, err));
         f->is_writing = true;
-        tc_status status = write_rows(&r, &place, err);
-        if (status != TC_OK) {
-            tc_warehouse_rollback(f->warehouse);
-            return status;
-        }
-        tc_count(TC_COUNT_WAREHOUSE_VERDICTS, f->rows->count);
+        TC_TRY(tc_verdict_writer_write(f->verdicts, f->warehouse, err));
     }
-    tc_outbox_pulled(f->parts.outbox, &place);
+    tc_verdict_writer_done(f->verdicts);
     return TC_OK;
 }
 
@@ -341,7 +228,7 @@ static int64_t step(struct tc_warehouse_feed *f)
     if (reads && now_ns >= f->read_ns && !read_evidence(f, now_ns)) {
         return f->retry_ns;
     }
-    if (stats.pending_pull > VERDICTS_MAX) {
+    if (stats.pending_pull > TC_WAREHOUSE_VERDICTS_MAX) {
         return now_ns;
     }
     int64_t next_ns = now_ns + STEP_NS;
@@ -413,10 +300,8 @@ static void destroy(struct tc_warehouse_feed *f)
 {
     tc_warehouse_slicer_destroy(f->slicer);
     tc_warehouse_requests_destroy(f->requests);
-    tc_json_parser_destroy(f->parser);
-    tc_rows_destroy(f->rows);
+    tc_verdict_writer_destroy(f->verdicts);
     tc_rows_destroy(f->names);
-    tc_grow_fini(&f->lines);
     (void)pthread_cond_destroy(&f->wake);
     (void)pthread_mutex_destroy(&f->lock);
     free(f);
@@ -436,8 +321,7 @@ tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
     (void)pthread_cond_init(&f->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&f->lock, NULL);
-    f->parser = tc_json_parser_create();
-    f->rows = tc_rows_create(TC_TABLE_VERDICT);
+    f->verdicts = tc_verdict_writer_create(parts->outbox, parts->data_dir);
     f->names = tc_rows_create(TC_TABLE_RUN_SCOPE);
     f->slicer = parts->wants_slices ? tc_warehouse_slicer_create(&parts->slicer) : NULL;
     if (parts->wants_requests) {
@@ -445,7 +329,7 @@ tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
         f->parts.requests.context = f;
         f->requests = tc_warehouse_requests_create(&f->parts.requests);
     }
-    bool ok = f->parser != NULL && f->rows != NULL && f->names != NULL &&
+    bool ok = f->verdicts != NULL && f->names != NULL &&
               (!parts->wants_slices || f->slicer != NULL) &&
               (!parts->wants_requests || f->requests != NULL);
     sigset_t all;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "story/story.h"
+#include "live/live_priv.h"
 #include "unit/live/live_testing.h"
 
 static void a_verdict_leaves_once_its_event_has_waited(void **state)
@@ -429,7 +429,55 @@ static void what_a_recheck_found_stands_until_more_is_known(void **state)
     run_to(t, T0 + 6 * TC_SECOND);
     assert_int_equal(t->count, 2);
     assert_int_equal(tc_live_stretches(t->live), 1);
+    /* That it is over is more; from then on it is live detection's own again. */
+    low = pressure("gpu-07", "False", T0 + 7 * TC_SECOND);
+    feed_at(t, &low, T0 + 7 * TC_SECOND);
+    run_to(t, T0 + 9 * TC_SECOND);
+    assert_int_equal(t->count, 3);
+    assert_int_equal(t->told[2].status, TC_VERDICT_RESOLVED);
+    const struct tc_incident_table *kept = tc_story_verdicts(t->live->story);
+    assert_int_equal(kept->count, 1);
+    assert_false(kept->items[0].said.checked);
     tc_story_destroy(story);
+    test_destroy(t);
+}
+
+/* Whatever live detection says that a recheck may not have known is taken. */
+static void what_says_more_than_a_recheck_found_is_taken(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_incident_entry kept = {.finding = {.first_ns = T0,
+                                                 .last_ns = T0 + TC_SECOND,
+                                                 .severity = TC_SEVERITY_WARNING,
+                                                 .evidence_count = 3},
+                                     .verdict = {.status = TC_VERDICT_UPDATED},
+                                     .said = {.checked = true}};
+    struct tc_finding less = kept.finding;
+    less.first_ns++;
+    assert_true(tc__live_keeps_checked(t->live, &kept, &less));
+    assert_int_equal(tc_live_stretches(t->live), 1);
+    struct tc_finding f = less;
+    f.first_ns = T0; /* as early */
+    assert_false(tc__live_keeps_checked(t->live, &kept, &f));
+    f = less;
+    f.severity = TC_SEVERITY_CRITICAL;
+    assert_false(tc__live_keeps_checked(t->live, &kept, &f));
+    f = less;
+    f.evidence_count = 4;
+    assert_false(tc__live_keeps_checked(t->live, &kept, &f));
+    f = less;
+    f.resolved = true;
+    assert_false(tc__live_keeps_checked(t->live, &kept, &f));
+    kept.verdict.status = TC_VERDICT_RESOLVED;
+    assert_true(tc__live_keeps_checked(t->live, &kept, &f));
+    assert_false(tc__live_keeps_checked(t->live, &kept, &less)); /* it goes on */
+    kept.verdict.status = TC_VERDICT_UPDATED;
+    kept.said.checked = false; /* live detection found it itself */
+    assert_false(tc__live_keeps_checked(t->live, &kept, &less));
+    kept.said.checked = true;
+    t->live->adopting = true; /* another recheck says so */
+    assert_false(tc__live_keeps_checked(t->live, &kept, &less));
     test_destroy(t);
 }
 
@@ -857,6 +905,7 @@ int main(void)
         cmocka_unit_test(a_state_that_is_told_again_marks_nothing),
         cmocka_unit_test(what_a_recheck_found_is_told_once_and_keeps_its_identity),
         cmocka_unit_test(what_a_recheck_found_stands_until_more_is_known),
+        cmocka_unit_test(what_says_more_than_a_recheck_found_is_taken),
         cmocka_unit_test(what_a_recheck_found_of_another_node_is_its_own_incident),
         cmocka_unit_test(a_stretch_is_widened_by_the_incidents_that_it_touches),
         cmocka_unit_test(times_out_of_range_are_counted_and_left_out),

@@ -19,14 +19,26 @@ static bool is_always_spent(void *context)
     return true;
 }
 
-/* Calls it until it is done; the number of calls is added up. */
+/* What is put off is due at once, and there is no room until it is done. */
+static void assert_behind(const struct live_test *t)
+{
+    assert_true(tc_live_is_behind(t->live));
+    assert_int_equal(tc_live_room(t->live), 0);
+    assert_true(tc_live_due(t->live) <= t->now_ns);
+}
+
+/* Calls it, for the test t, until it is done; the number of calls is added up. */
 #define AGAIN(calls, expr)               \
     do {                                 \
         tc_status status = TC_OK;        \
-        do {                             \
+        for (;;) {                       \
             status = (expr);             \
             (calls)++;                   \
-        } while (status == TC_E_AGAIN);  \
+            if (status != TC_E_AGAIN) {  \
+                break;                   \
+            }                            \
+            assert_behind(t);            \
+        }                                \
         assert_int_equal(status, TC_OK); \
     } while (0)
 
@@ -138,6 +150,121 @@ static void room_is_what_the_hold_has_left(void **state)
     test_destroy(t);
 }
 
+#define HELD 10
+
+/* A hold of a minute in which HELD events wait, and two that are ahead of our clock. */
+static struct live_test *hold_some(void)
+{
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_ns = 60 * TC_SECOND;
+    config.ahead_ns = 3600 * TC_SECOND;
+    struct live_test *t = test_create(&config);
+    for (int i = 0; i < HELD + 2; i++) {
+        struct tc_event ev = quiet_event("gpu-1", T0 - HELD + i + (i < HELD ? 0 : 600 * TC_SECOND));
+        feed_at(t, &ev, T0);
+    }
+    assert_int_equal(counts_of(t).held, HELD + 2);
+    return t;
+}
+
+/* The older half leaves before its time; what is ahead is not what takes the room. */
+static void a_hold_that_is_cut_short_keeps_its_younger_half(void **state)
+{
+    (void)state;
+    struct live_test *t = hold_some();
+    size_t before = tc_live_room(t->live);
+    size_t most = tc_live_room_max(t->live);
+    assert_true(before < most);
+    assert_int_equal(tc_live_cut_short(t->live), TC_OK);
+    assert_int_equal(counts_of(t).held, HELD / 2 + 2);
+    assert_int_equal(counts_of(t).cut_short, HELD / 2);
+    assert_true(counts_of(t).engine_ns == T0 - HELD / 2 - 1);
+    assert_int_equal(tc_live_room(t->live), before + (most - before) / 2);
+    assert_int_equal(tc_live_room_max(t->live), most);
+    assert_false(tc_live_is_behind(t->live));
+    test_destroy(t);
+}
+
+static void so_it_is_when_it_is_put_off(void **state)
+{
+    (void)state;
+    struct live_test *t = hold_some();
+    size_t asked = 0;
+    size_t calls = 0;
+    tc_live_slice(t->live, is_always_spent, &asked);
+    assert_int_equal(tc_live_cut_short(t->live), TC_E_AGAIN);
+    assert_behind(t);
+    AGAIN(calls, tc_live_advance(t->live, T0));
+    assert_true(calls >= HELD / 2);
+    assert_false(tc_live_is_behind(t->live));
+    assert_int_equal(counts_of(t).held, HELD / 2 + 2);
+    assert_int_equal(counts_of(t).cut_short, HELD / 2);
+    test_destroy(t);
+}
+
+/* Each event, each step of a linking, each hash and each verdict is a piece of its own. */
+static void no_piece_is_longer_than_one_verdict(void **state)
+{
+    (void)state;
+    static char pods[PODS][16];
+    struct live_test *t = test_create(NULL);
+    size_t asked = 0;
+    size_t calls = 0;
+    for (int i = 0; i < PODS; i++) {
+        (void)snprintf(pods[i], sizeof pods[i], "pod-%d", i);
+        struct tc_event ev = evicted("gpu-1", pods[i], T0 + i);
+        feed_at(t, &ev, T0);
+    }
+    tc_live_slice(t->live, is_always_spent, &asked);
+    t->now_ns = T0 + TC_SECOND;
+    AGAIN(calls, tc_live_advance(t->live, t->now_ns));
+    assert_int_equal(t->count, PODS);
+    /* One for the event, the hash and the verdict, and seven for the links: where it may be a cause
+     * and an effect, one for each of its names, and what is made of that. */
+    assert_true(calls >= (size_t)10 * PODS);
+    test_destroy(t);
+}
+
+#define NODES_MANY 33000 /* more than the directory knows */
+
+static size_t feed_many(struct live_test *t)
+{
+    size_t calls = 0;
+    char node[16];
+    for (int i = 0; i < NODES_MANY; i++) {
+        (void)snprintf(node, sizeof node, "gpu-%d", i);
+        struct tc_event ev = quiet_event(node, T0 + i);
+        t->now_ns = T0 + i;
+        AGAIN(calls, tc_live_feed(t->live, &ev, T0 + i, false));
+        if (tc_live_is_behind(t->live)) { /* the event has gone, and led to something */
+            assert_behind(t);
+        }
+    }
+    return calls - NODES_MANY;
+}
+
+/* Making room in the directory is put off, too, and gone on with before the next event. */
+static void room_in_the_directory_is_made_in_turns(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_ns = 0;
+    struct live_test *whole = test_create(&config);
+    struct live_test *sliced = test_create(&config);
+    size_t asked = 0;
+    tc_live_slice(sliced->live, is_always_spent, &asked);
+    assert_int_equal(feed_many(whole), 0);
+    assert_true(feed_many(sliced) > NODES_MANY / 256);
+    struct tc_directory_counts a;
+    struct tc_directory_counts b;
+    tc_directory_counts(tc_engine_directory(tc_live_engine(whole->live)), &a);
+    tc_directory_counts(tc_engine_directory(tc_live_engine(sliced->live)), &b);
+    assert_true(a.nodes_forgotten > 0 || a.gpus_forgotten > 0);
+    assert_memory_equal(&a, &b, sizeof a);
+    test_destroy(whole);
+    test_destroy(sliced);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +273,10 @@ int main(void)
         cmocka_unit_test(so_it_is_at_the_end_of_a_replay),
         cmocka_unit_test(so_it_is_when_incidents_make_room),
         cmocka_unit_test(room_is_what_the_hold_has_left),
+        cmocka_unit_test(a_hold_that_is_cut_short_keeps_its_younger_half),
+        cmocka_unit_test(so_it_is_when_it_is_put_off),
+        cmocka_unit_test(no_piece_is_longer_than_one_verdict),
+        cmocka_unit_test(room_in_the_directory_is_made_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

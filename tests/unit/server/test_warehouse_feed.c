@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#define WAIT_LONG (20 * TC_SECOND)
+#define WAIT_LONG (300 * TC_SECOND)
 
 static struct tc_error err;
 

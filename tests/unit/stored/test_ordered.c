@@ -241,6 +241,71 @@ static void a_long_file_is_read_in_parts(void **state)
     assert_true(parts.counts.held_max <= want.memory_bytes);
 }
 
+/* However little memory there is, one event fits; and what is not of the stretch is no part. */
+static void a_file_is_read_with_next_to_no_memory(void **state)
+{
+    (void)state;
+    struct tc_store *s = open_small();
+    put_file(s, 40, TC_SECOND);
+    tc_store_close(s);
+    struct tc_ordered_want want = want_all();
+    want.memory_bytes = 1;
+    want.from_ns = T0 + 7 * TC_SECOND;
+    want.to_ns = T0 + 30 * TC_SECOND;
+    struct told seen = read_all(&want);
+    assert_int_equal(seen.count, 24);
+    for (size_t i = 0; i < seen.count; i++) {
+        assert_true(seen.times[i] == T0 + (int64_t)(i + 7) * TC_SECOND);
+    }
+}
+
+/* What a request tells comes in any order, so it is held whole, whatever memory is wanted. */
+static void a_request_is_put_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 500 };
+    static char text[(size_t)COUNT * 256];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_store *s = open_small();
+    tc_buf_lit(&b, "{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"host.name\","
+                   "\"value\":{\"stringValue\":\"gpu-0\"}}]},\"scopeLogs\":[{\"logRecords\":[");
+    for (int64_t i = 0; i < COUNT; i++) {
+        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(","));
+        tc_buf_lit(&b, "{\"timeUnixNano\":\"");
+        tc_buf_i64(&b, T0 - i * 7919 % COUNT * TC_SECOND);
+        tc_buf_lit(&b, "\",\"body\":{\"stringValue\":\"NVRM: Xid (PCI:0000:b3:00): 79, pid=1, "
+                       "GPU has fallen off the bus.\"}}");
+    }
+    tc_buf_lit(&b, "]}]}]}");
+    assert_false(b.overflowed);
+    put(s, T0, tc_buf_slice(&b));
+    tc_store_close(s);
+    struct tc_ordered_want want = want_all();
+    want.memory_bytes = 1;
+    struct told seen = read_all(&want);
+    assert_int_equal(seen.count, COUNT);
+    assert_ascending(&seen);
+}
+
+/* What has no time is of when it came: that its source's clock is fast has no part in it. */
+static void a_record_without_a_time_is_not_moved_with_its_source(void **state)
+{
+    (void)state;
+    struct tc_store *s = open_small();
+    put(s, T0, xids("gpu-0", T0 + 600 * TC_SECOND, 1));
+    put(s, T0 + TC_SECOND,
+        TC_LIT("{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"host.name\","
+               "\"value\":{\"stringValue\":\"gpu-0\"}}]},\"scopeLogs\":[{\"logRecords\":[{"
+               "\"body\":{\"stringValue\":\"NVRM: Xid (PCI:0000:b3:00): 48, pid=1, "
+               "DBE\"}}]}]}]}"));
+    tc_store_close(s);
+    struct tc_ordered_want want = want_all();
+    struct told seen = read_all(&want);
+    assert_int_equal(seen.count, 2);
+    assert_true(seen.times[0] == T0); /* corrected */
+    assert_true(seen.times[1] == T0 + TC_SECOND);
+}
+
 static void it_can_be_canceled_and_an_absent_store_is_said(void **state)
 {
     (void)state;
@@ -266,6 +331,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_long_file_is_read_in_parts, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(a_file_is_read_with_next_to_no_memory, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(a_request_is_put_in_order, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(a_record_without_a_time_is_not_moved_with_its_source,
+                                        make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(batches_in_any_order_become_one_order, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(only_the_stretch_and_its_arrivals_are_read, make_dir,

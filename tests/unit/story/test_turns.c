@@ -83,6 +83,37 @@ static void note_places(struct tc_directory *d)
     tc_directory_note(d, &ev);
 }
 
+/* Ranks that run on a GPU of their own each. */
+static void note_ranks(struct tc_directory *d, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char uuid[32];
+        struct tc_event ev = {.kind = TC_EVENT_RANK_PLACE, .time_ns = T0, .scope = TC_SCOPE_NONE};
+        (void)snprintf(uuid, sizeof uuid, "GPU-%d", i);
+        ev.scope.node = TC_LIT("node-0");
+        ev.scope.gpu_uuid = tc_slice_cstr(uuid);
+        ev.scope.rank = i;
+        ev.place.origin = TC_LIT("map");
+        tc_directory_note(d, &ev);
+    }
+}
+
+/* Pods that no verdict is about. */
+static void note_pods(struct tc_directory *d, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char pod[32];
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_METRIC);
+        (void)snprintf(pod, sizeof pod, "other-%d", i);
+        ev.time_ns = T0 + i;
+        ev.scope.node = TC_LIT("node-9");
+        ev.scope.ns = TC_LIT("train");
+        ev.scope.pod = tc_slice_cstr(pod);
+        tc_directory_note(d, &ev);
+    }
+}
+
 static struct world make(int count)
 {
     struct world w = {.story = tc_story_create(),
@@ -206,6 +237,67 @@ static void so_it_is_when_it_is_linked_again(void **state)
     }
 }
 
+#define PLACES 2000
+
+/* Who runs where is worked out in pieces, however few verdicts ask for it. */
+static void many_places_are_many_pieces(void **state)
+{
+    (void)state;
+    struct world whole = make(INCIDENTS);
+    struct world w = make(INCIDENTS);
+    struct cutter few = {.at = 0};
+    struct cutter never = {.at = 0};
+    assert_int_equal(link_cut(&whole, &few, true), 0);
+    destroy(&whole);
+    whole = make(INCIDENTS);
+    note_pods(whole.directory, PLACES);
+    note_pods(w.directory, PLACES);
+    assert_int_equal(link_cut(&whole, &never, true), 0);
+    /* Five passes over them, 256 at a time. */
+    assert_true(never.asked >= few.asked + PLACES / 256 * 5);
+    struct cutter always = {.every = 1};
+    assert_int_equal(link_cut(&w, &always, true), never.asked);
+    assert_string_equal(told(&w), told(&whole));
+    destroy(&w);
+    destroy(&whole);
+}
+
+/* A verdict about many ranks is looked at rank by rank. */
+static void many_names_of_a_verdict_are_many_pieces(void **state)
+{
+    (void)state;
+    enum { NAMES = 200 };
+    int32_t ranks[NAMES];
+    struct cutter one = {.at = 0};
+    struct cutter many = {.at = 0};
+    for (int i = 0; i < NAMES; i++) {
+        ranks[i] = i;
+    }
+    for (int round = 0; round < 2; round++) {
+        struct world w = make(0);
+        struct tc_attr attr = {.key = TC_LIT("tracecore.alert.x.culprit_ranks"),
+                               .type = TC_ATTR_INTS,
+                               .ints = ranks,
+                               .count = round == 0 ? 1 : NAMES};
+        struct tc_finding f = {.pattern_id = TC_LIT("1"),
+                               .pattern_name = TC_LIT("nccl_hang"),
+                               .headline = TC_LIT("x"),
+                               .first_ns = T0,
+                               .last_ns = T0,
+                               .scope = TC_SCOPE_NONE,
+                               .attrs = &attr,
+                               .attr_count = 1};
+        struct tc_verdict verdict = {.finding = &f,
+                                     .incident_id = TC_LIT("0123456789abcdef0123456789abcdef"),
+                                     .first_ns = T0};
+        note_ranks(w.directory, NAMES);
+        assert_int_equal(tc_story_add(w.story, &verdict), TC_OK);
+        assert_int_equal(link_cut(&w, round == 0 ? &one : &many, true), 0);
+        destroy(&w);
+    }
+    assert_true(many.asked >= one.asked + NAMES - 1);
+}
+
 /* What comes in between ends it; the next call begins anew. */
 static void a_verdict_that_comes_in_between_is_linked_too(void **state)
 {
@@ -227,12 +319,36 @@ static void a_verdict_that_comes_in_between_is_linked_too(void **state)
     destroy(&whole);
 }
 
+/* So does what is forgotten: it is not looked at any more. */
+static void a_verdict_that_goes_in_between_is_not_linked(void **state)
+{
+    (void)state;
+    struct world whole = make(INCIDENTS);
+    tc_story_forget(whole.story, INCIDENTS / 2);
+    struct cutter never = {.at = 0};
+    assert_int_equal(link_cut(&whole, &never, true), 0);
+    for (size_t at = 1; at <= never.asked; at += 7) {
+        struct world w = make(INCIDENTS);
+        struct cutter c = {.at = at};
+        c.turn = (struct tc_turn){is_spent, &c};
+        assert_int_equal(tc_story_link(w.story, w.directory, &c.turn), TC_E_AGAIN);
+        tc_story_forget(w.story, INCIDENTS / 2);
+        assert_int_equal(tc_story_link(w.story, w.directory, NULL), TC_OK);
+        assert_string_equal(told(&w), told(&whole));
+        destroy(&w);
+    }
+    destroy(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_the_same_wherever_it_is_cut),
         cmocka_unit_test(so_it_is_when_it_is_linked_again),
+        cmocka_unit_test(many_places_are_many_pieces),
+        cmocka_unit_test(many_names_of_a_verdict_are_many_pieces),
         cmocka_unit_test(a_verdict_that_comes_in_between_is_linked_too),
+        cmocka_unit_test(a_verdict_that_goes_in_between_is_not_linked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
