@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve incidents status config contract probe evidence run sql export retain rebuild simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql publish lineage verify export retain rebuild simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -310,6 +310,12 @@ _tracecore() {
         --class)
             return
             ;;
+        --slower-than)
+            return
+            ;;
+        --point)
+            return
+            ;;
         --since)
             return
             ;;
@@ -321,9 +327,84 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --again --gpu-hour-usd --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+            _tracecore_words "--contract --result --telemetry --verdicts --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --node --pod --job --intent --again --gpu-hour-usd --force --dry-run --class --slower-than --point --since --limit --data-dir --json --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "add list show diff read"
+        fi
+        ;;
+    compare)
+        case $prev in
+        --metric | -m)
+            return
+            ;;
+        --point | -p)
+            return
+            ;;
+        --confidence)
+            return
+            ;;
+        --fail-on)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--metric --point --all --confidence --fail-on --markdown --json --data-dir --help"
+        fi
+        ;;
+    trend)
+        case $prev in
+        --runs | -r)
+            return
+            ;;
+        --point | -p)
+            return
+            ;;
+        --confidence)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--runs --point --all --confidence --json --data-dir --help"
+        fi
+        ;;
+    diagnose)
+        case $prev in
+        --against)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--against --all --data-dir --json --help"
+        fi
+        ;;
+    report)
+        case $prev in
+        --for)
+            _tracecore_words "engineering product partner"
+            return
+            ;;
+        --format)
+            _tracecore_words "markdown html json"
+            return
+            ;;
+        --output | -o)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--for --format --output --data-dir --help"
         fi
         ;;
     sql)
@@ -343,6 +424,73 @@ _tracecore() {
         esac
         if [[ $cur == -* ]]; then
             _tracecore_words "--csv --json --table --limit --timeout --file --describe --markdown --data-dir --help"
+        fi
+        ;;
+    publish)
+        case $prev in
+        --metric)
+            return
+            ;;
+        --point)
+            return
+            ;;
+        --definition)
+            return
+            ;;
+        --query)
+            return
+            ;;
+        --unit)
+            return
+            ;;
+        --report-row)
+            return
+            ;;
+        --unstable)
+            return
+            ;;
+        --reason)
+            return
+            ;;
+        --output | -o)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--metric --point --definition --query --unit --report-row --unstable --dry-run --reason --output --all --data-dir --json --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "list retract export"
+        fi
+        ;;
+    lineage)
+        case $prev in
+        --report)
+            return
+            ;;
+        --pub)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--all --report --pub --data-dir --json --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words ""
+        fi
+        ;;
+    verify)
+        case $prev in
+        --pub)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--pub --json --help"
         fi
         ;;
     export)
@@ -461,9 +609,12 @@ _tracecore() {
         --min-culprit)
             return
             ;;
+        --min-root)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--truth --json --list --grace --min-precision --min-recall --min-culprit --per-pattern --help"
+            _tracecore_words "--truth --json --list --grace --min-precision --min-recall --min-culprit --min-root --per-pattern --help"
         fi
         ;;
     completion)
@@ -477,7 +628,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve incidents status config contract probe evidence run sql export retain rebuild simulate score completion help"
+            _tracecore_words " detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql publish lineage verify export retain rebuild simulate score completion help"
         fi
         ;;
     esac

@@ -35,8 +35,10 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME replay_inputs.${pattern} COMMAND ${python} "${file}" --check LABELS replay)
 endforeach()
 tc_add_test(NAME replay_inputs.example COMMAND ${python} "${replay}/example.py" --check LABELS replay)
-tc_add_test(NAME results.example COMMAND ${python}
-            "${CMAKE_SOURCE_DIR}/tests/results/example.py" --check LABELS results)
+foreach(script IN ITEMS example nightly)
+  tc_add_test(NAME results.${script} COMMAND ${python}
+              "${CMAKE_SOURCE_DIR}/tests/results/${script}.py" --check LABELS results)
+endforeach()
 
 # Inputs that the authors of the readers did not write.
 set(formats "${CMAKE_SOURCE_DIR}/tests/formats")
@@ -141,6 +143,13 @@ tc_add_test(NAME canonical_oracle
 # The run contract against an oracle of its own, on contracts that are broken on purpose.
 tc_add_test(NAME oracle.contract
   COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/contract_mutants.py" LABELS oracle)
+
+# Statistics beside scipy, and beside definitions written out: by hand, by counting, by linear programs.
+add_executable(stats_cases tests/oracle/stats_cases.c)
+target_link_libraries(stats_cases PRIVATE tc_stats)
+set_target_properties(stats_cases PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+tc_add_test(NAME oracle.stats COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/stats_oracle.py"
+  "${CMAKE_BINARY_DIR}/tests/stats_cases" LABELS oracle)
 
 # Rows for end-to-end tests, past all commands.
 add_executable(put_rows tests/warehouse/put_rows.c)

@@ -41,6 +41,9 @@ bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
 /* Samples into slices: what one costs, and what giving out a window costs for each. */
 bool tc_bench_slices(const struct tc_bench *b, const struct tc_bench_options *o,
                      struct tc_output *out);
+/* Change points of a long history, with few and many steps in it. */
+bool tc_bench_changes(const struct tc_bench *b, const struct tc_bench_options *o,
+                      struct tc_output *out);
 /* `tracecore --version`, start to exit. */
 bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o,
                       struct tc_output *out);

@@ -2,9 +2,10 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/run/run.h"
+#include "cli/output.h"
 #include "cli/say.h"
 #include "cli/snapshot.h"
+#include "warehouse/answer.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static int act(const struct asked *a)
         for (size_t i = 0; i < count && status == TC_OK; i++) {
             report(&g, &tables[i], a->json);
         }
-        code = status == TC_OK ? tc_run_print(&g, TC_EXIT_OK) : TC_EXIT_BAD;
+        code = status == TC_OK ? tc_output_grown("export", &g, TC_EXIT_OK) : TC_EXIT_BAD;
     }
     if (status != TC_OK) {
         tc_say("export", "%s", err.message);

@@ -18,9 +18,11 @@
 /* What an option's value may be, for --help and completion. */
 enum tc_option_values {
     TC_VALUES_ANY,
-    TC_VALUES_FORMATS,  /* names of codecs */
-    TC_VALUES_PATTERNS, /* names of detectors */
-    TC_VALUES_COLOURS,  /* auto, always, never */
+    TC_VALUES_FORMATS,   /* names of codecs */
+    TC_VALUES_PATTERNS,  /* names of detectors */
+    TC_VALUES_COLOURS,   /* auto, always, never */
+    TC_VALUES_AUDIENCES, /* of a report */
+    TC_VALUES_REPORTS,   /* formats of a report */
 };
 
 struct tc_option {
@@ -99,6 +101,9 @@ void tc_help_command(struct tc_output *out, const struct tc_command *command);
 void tc_help_program(struct tc_output *out);
 
 /* The words a value can be; nothing when it can be anything. */
+/* A level of confidence, from 0.5 to below 1; nothing is changed by NULL. False when it is none,
+ * which was said in the name of the command. */
+bool tc_option_level(const char *command, const char *text, double *io_level);
 void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_slice between);
 
 #define TC_OPTIONS_MAX 32

@@ -195,3 +195,17 @@ int tc_output_end(struct tc_output *o, const char *command, int status)
     return tc_refuse(command, "cannot write standard output: %s",
                      strerror_r(o->error, text, sizeof text));
 }
+
+int tc_output_grown(const char *command, struct tc_grow *g, int status)
+{
+    static struct tc_output out;
+    if (g->failed) {
+        tc_say(command, "no memory for the answer");
+        tc_grow_fini(g);
+        return TC_EXIT_BAD;
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    (void)tc_output_put(&out, tc_grow_slice(g));
+    tc_grow_fini(g);
+    return tc_output_end(&out, command, status);
+}

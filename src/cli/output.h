@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 
@@ -58,5 +59,7 @@ struct tc_arg tc_as_right(uint64_t value, size_t width);
  * the name of the command, or TC_EXIT_PIPE without one when the reader has gone.
  */
 int tc_output_end(struct tc_output *o, const char *command, int status);
+/* Writes a whole text to standard output and frees it; gives the exit status in the same way. */
+int tc_output_grown(const char *command, struct tc_grow *g, int status);
 
 #endif

@@ -12,26 +12,26 @@
 
 static bool read_row(struct tc_proof *p)
 {
-    struct tc_run_set set;
+    struct tc_answer set;
     struct tc_error err = {0};
     struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(p->run_id)};
-    if (tc_run_query(p->w,
-                     "SELECT artifact_manifest_digest, signing_state, signature_digest "
-                     "FROM artifact_lineage_dim WHERE run_id = ?",
-                     &id, 1, &set, &err) != TC_OK) {
+    if (tc_answer_query(p->w,
+                        "SELECT artifact_manifest_digest, signing_state, signature_digest "
+                        "FROM artifact_lineage_dim WHERE run_id = ?",
+                        &id, 1, &set, &err) != TC_OK) {
         tc_say("evidence", "%s", err.message);
         return false;
     }
-    bool good = set.row_count > 0 && tc_digest_parse(tc_run_text(&set, 0, 0), &p->digest);
+    bool good = set.row_count > 0 && tc_digest_parse(tc_answer_text(&set, 0, 0), &p->digest);
     if (good) {
         (void)snprintf(p->digest_text, sizeof p->digest_text, "%.*s",
-                       TC_FMT(tc_run_text(&set, 0, 0)));
-        (void)snprintf(p->state, sizeof p->state, "%.*s", TC_FMT(tc_run_text(&set, 0, 1)));
-        p->is_signed = tc_digest_parse(tc_run_text(&set, 0, 2), &p->signature);
+                       TC_FMT(tc_answer_text(&set, 0, 0)));
+        (void)snprintf(p->state, sizeof p->state, "%.*s", TC_FMT(tc_answer_text(&set, 0, 1)));
+        p->is_signed = tc_digest_parse(tc_answer_text(&set, 0, 2), &p->signature);
     } else {
         tc_say("evidence", "run %s has no manifest in artifact_lineage_dim", p->run_id);
     }
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return good;
 }
 
@@ -61,7 +61,7 @@ bool tc_proof_open(struct tc_proof *p, const char *data_dir, const char *run,
 
 tc_status tc_proof_read(struct tc_proof *p, struct tc_error *err)
 {
-    TC_TRY(tc_files_read(p->files, &p->digest, TC_PROOF_MANIFEST_MAX, &p->text, &p->len, err));
+    TC_TRY(tc_files_read(p->files, &p->digest, TC_MANIFEST_BYTES_MAX, &p->text, &p->len, err));
     return tc_manifest_read(tc_slice_make(p->text, p->len), &p->manifest, &p->memory, err);
 }
 
@@ -97,7 +97,7 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
 tc_status tc_proof_read_file(struct tc_proof *p, const char *path, struct tc_error *err)
 {
     *p = (struct tc_proof){0};
-    TC_TRY(tc_proof_slurp(path, TC_PROOF_MANIFEST_MAX, &p->text, &p->len, err));
+    TC_TRY(tc_proof_slurp(path, TC_MANIFEST_BYTES_MAX, &p->text, &p->len, err));
     TC_TRY(tc_manifest_read(tc_slice_make(p->text, p->len), &p->manifest, &p->memory, err));
     if (tc_digest_sha256(tc_slice_make(p->text, p->len), &p->digest) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "SHA-256 cannot be set up");
@@ -117,19 +117,4 @@ void tc_proof_close(struct tc_proof *p)
     tc_warehouse_close(p->w);
     free(p->text);
     free(p->memory);
-}
-
-struct tc_subject *tc_proof_subjects(const struct tc_proof *p, size_t *out_count)
-{
-    struct tc_subject *list = calloc(p->manifest.file_count + 1, sizeof *list);
-    if (list == NULL) {
-        return NULL;
-    }
-    list[0] = (struct tc_subject){TC_LIT("manifest.json"), p->digest};
-    for (size_t i = 0; i < p->manifest.file_count; i++) {
-        const struct tc_manifest_file *f = &p->manifest.files[i];
-        list[i + 1] = (struct tc_subject){f->name, f->digest};
-    }
-    *out_count = p->manifest.file_count + 1;
-    return list;
 }

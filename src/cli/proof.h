@@ -9,8 +9,6 @@
 #include "evidence/sign/sign.h"
 #include "run/manifest.h"
 
-/* A manifest of TC_MANIFEST_FILES_MAX files with long names. */
-#define TC_PROOF_MANIFEST_MAX ((uint64_t)64 << 20)
 #define TC_PROOF_PREDICATE "https://tracecore.dev/run-manifest/v1"
 #define TC_PROOF_STATE "signed: local key, no transparency log"
 
@@ -39,8 +37,6 @@ TC_CHECKED tc_status tc_proof_read(struct tc_proof *p, struct tc_error *err);
 TC_CHECKED tc_status tc_proof_read_file(struct tc_proof *p, const char *path, struct tc_error *err);
 void tc_proof_close(struct tc_proof *p);
 
-/* The manifest and its files, for tc_sign_*; in memory of free(), NULL without it. Borrows p. */
-struct tc_subject *tc_proof_subjects(const struct tc_proof *p, size_t *out_count);
 /* All of a file, at most `max` bytes; into memory of free(). */
 TC_CHECKED tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_len,
                                     struct tc_error *err);

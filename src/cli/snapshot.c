@@ -4,6 +4,7 @@
 #include "base/json/out.h"
 #include "base/os/io.h"
 #include "cli/data.h"
+#include "cli/whole_file.h"
 #include "evidence/dirs.h"
 
 #include <errno.h>
@@ -104,27 +105,6 @@ static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tabl
     tc_grow_fini(&list);
 }
 
-static tc_status write_file(const char *path, struct tc_slice text, struct tc_error *err)
-{
-    char beside[TC_DATA_PATH_BYTES + 8];
-    if (snprintf(beside, sizeof beside, "%s.tmp", path) >= (int)sizeof beside) {
-        return tc_fail(err, TC_E_USAGE, 0, "the path is too long");
-    }
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) {
-        return tc_fail_errno(err, beside);
-    }
-    tc_status status = tc_io_write(fd, text) && fsync(fd) == 0 ? TC_OK : tc_fail_errno(err, beside);
-    (void)close(fd);
-    if (status == TC_OK && rename(beside, path) != 0) {
-        status = tc_fail_errno(err, path);
-    }
-    if (status != TC_OK) {
-        (void)unlink(beside);
-    }
-    return status;
-}
-
 static tc_status path_in(char *out, size_t size, const char *dir, const char *name,
                          const char *suffix, struct tc_error *err)
 {
@@ -149,7 +129,7 @@ tc_status tc_snapshot_write(struct tc_warehouse *w, const char *dir,
     TC_TRY(path_in(path, sizeof path, dir, TC_SNAPSHOT_MANIFEST, "", err));
     put_manifest(&text, tables, count, now_us, retention);
     tc_status status = text.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest")
-                                   : write_file(path, tc_grow_slice(&text), err);
+                                   : tc_whole_file_write(path, tc_grow_slice(&text), err);
     tc_grow_fini(&text);
     return status == TC_OK ? tc_snapshot_sync_dir(dir, err) : status;
 }

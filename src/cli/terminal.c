@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/terminal.h"
 
+#include "base/slice.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,19 @@ unsigned tc_terminal_columns(void)
 bool tc_terminal_is_output(void)
 {
     return isatty(STDOUT_FILENO) == 1;
+}
+
+bool tc_terminal_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t n = 0; n < TC_COUNT(variables); n++) {
+        struct tc_slice locale = tc_slice_cstr(getenv(variables[n]));
+        if (locale.len > 0) {
+            return tc_slice_find_nocase(locale, TC_LIT("utf-8")) != TC_NPOS ||
+                   tc_slice_find_nocase(locale, TC_LIT("utf8")) != TC_NPOS;
+        }
+    }
+    return true;
 }
 
 bool tc_terminal_is_dumb(void)

@@ -86,6 +86,27 @@ struct tc_slice tc_contract_metric(const struct tc_contract *c, bool of_training
     return TC_EMPTY;
 }
 
+/* Names of contracts that are no columns. */
+static const struct {
+    const char *name;
+    const char *columns;
+} METRICS[] = {
+    {"ttft_ms", "ttft_mean_ms ttft_p50_ms ttft_p99_ms"},
+    {"tpot_ms", "tpot_mean_ms tpot_p50_ms tpot_p99_ms"},
+    {"itl_ms", "itl_mean_ms itl_p50_ms itl_p99_ms"},
+    {"p99_latency_ms", "e2e_p99_ms"},
+    {"tokens_per_second", "output_token_throughput total_token_throughput tokens_per_second"},
+    {"requests_per_second", "request_throughput"},
+    {"time_to_train_hours", "time_to_train_s"},
+    {"step_time_ms", "step_time_mean_ms step_time_p50_ms"},
+};
+
+struct tc_slice tc_contract_metric_columns(struct tc_slice metric)
+{
+    size_t row = tc_slice_row(metric, METRICS, name);
+    return row < TC_COUNT(METRICS) ? tc_slice_cstr(METRICS[row].columns) : metric;
+}
+
 void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *out)
 {
     struct tc__value root = tc__contract_root(c);

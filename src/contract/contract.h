@@ -73,6 +73,9 @@ struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const cha
 /* The metrics that the run is judged by (spec.metrics.*.primary), of training or of inference: the
  * n-th; empty behind the last one, or where they do not count. */
 struct tc_slice tc_contract_metric(const struct tc_contract *c, bool of_training, size_t n);
+/* The columns of outcomes that such a metric may be, separated by blanks: any of them will do. One
+ * that is no name of contracts alone is itself. */
+struct tc_slice tc_contract_metric_columns(struct tc_slice metric);
 
 /* What the original's checker says of a valid contract, as one JSON object with sorted keys. */
 void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out);

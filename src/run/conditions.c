@@ -2,7 +2,6 @@
 #include "run/conditions.h"
 
 #include "base/grow.h"
-#include "base/json/json.h"
 #include "run/scaling_priv.h"
 #include "run/update.h"
 
@@ -37,18 +36,12 @@ static enum tc_condition_state state_of(struct tc_slice name)
     return state;
 }
 
-size_t tc_conditions_read(struct tc_json_parser *parser, struct tc_slice json,
-                          struct tc_condition *out)
+size_t tc_conditions_of(struct tc_json list, struct tc_condition *out)
 {
-    struct tc_json root;
     struct tc_json element;
     struct tc_json asked;
-    struct tc_error err;
     size_t count = 0;
-    if (json.len == 0 || tc_json_parse(parser, json, &root, &err) != TC_OK) {
-        return 0;
-    }
-    struct tc_json_iter it = tc_json_iter_make(root);
+    struct tc_json_iter it = tc_json_iter_make(list);
     while (count < TC_CONDITIONS_MAX && tc_json_iter_next(&it, NULL, &element)) {
         struct tc_condition *c = &out[count++];
         *c = (struct tc_condition){
@@ -61,6 +54,16 @@ size_t tc_conditions_read(struct tc_json_parser *parser, struct tc_slice json,
         }
     }
     return count;
+}
+
+size_t tc_conditions_read(struct tc_json_parser *parser, struct tc_slice json,
+                          struct tc_condition *out)
+{
+    struct tc_json root;
+    struct tc_error err;
+    return json.len == 0 || tc_json_parse(parser, json, &root, &err) != TC_OK
+               ? 0
+               : tc_conditions_of(root, out);
 }
 
 void tc_conditions_write(struct tc_json_out *j, const struct tc_condition *conditions, size_t count)

@@ -10,6 +10,7 @@
 #ifndef TC_RUN_CONDITIONS_H
 #define TC_RUN_CONDITIONS_H
 
+#include "base/json/json.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
@@ -31,9 +32,10 @@ struct tc_condition {
 
 #define TC_CONDITIONS_MAX 32
 /* Those of a text of benchmark_run_fact; how many. Texts stay the parser's. */
-struct tc_json_parser;
 size_t tc_conditions_read(struct tc_json_parser *parser, struct tc_slice json,
                           struct tc_condition *out);
+/* The same of a list that was parsed. */
+size_t tc_conditions_of(struct tc_json list, struct tc_condition *out);
 void tc_conditions_write(struct tc_json_out *j, const struct tc_condition *conditions,
                          size_t count);
 bool tc_conditions_met(const struct tc_condition *conditions, size_t count);

@@ -241,32 +241,6 @@ static void check_workload(struct conditions *c)
 
 /* ---- metrics ---- */
 
-/* Names of contracts that are no columns. */
-static const struct {
-    const char *name;
-    const char *columns; /* one of them does */
-} METRICS[] = {
-    {"ttft_ms", "ttft_mean_ms ttft_p50_ms ttft_p99_ms"},
-    {"tpot_ms", "tpot_mean_ms tpot_p50_ms tpot_p99_ms"},
-    {"itl_ms", "itl_mean_ms itl_p50_ms itl_p99_ms"},
-    {"p99_latency_ms", "e2e_p99_ms"},
-    {"tokens_per_second", "output_token_throughput total_token_throughput tokens_per_second"},
-    {"requests_per_second", "request_throughput"},
-    {"time_to_train_hours", "time_to_train_s"},
-    {"step_time_ms", "step_time_mean_ms step_time_p50_ms"},
-};
-
-static const char *columns_of(struct tc_slice metric, char *room, size_t size)
-{
-    for (size_t n = 0; n < TC_COUNT(METRICS); n++) {
-        if (tc_slice_eq(metric, tc_slice_cstr(METRICS[n].name))) {
-            return METRICS[n].columns;
-        }
-    }
-    (void)snprintf(room, size, "%.*s", TC_FMT(metric));
-    return room;
-}
-
 /* Whether a row has a value in one of the columns. */
 static bool has_one(const struct tc_rows *rows, size_t row, struct tc_slice columns)
 {
@@ -284,8 +258,7 @@ static bool has_one(const struct tc_rows *rows, size_t row, struct tc_slice colu
 
 static size_t rows_without(const struct tc__import *i, enum tc_table table, struct tc_slice metric)
 {
-    char room[128];
-    struct tc_slice columns = tc_slice_cstr(columns_of(metric, room, sizeof room));
+    struct tc_slice columns = tc_contract_metric_columns(metric);
     const struct tc__batches *b = &i->batches[table];
     size_t missing = 0;
     for (size_t n = 0; n < b->count; n++) {

@@ -6,6 +6,7 @@
 #include "base/json/canonical.h"
 #include "base/json/json.h"
 #include "base/json/out.h"
+#include "evidence/sign/sign.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -310,4 +311,21 @@ tc_status tc_manifest_read(struct tc_slice text, struct tc_manifest *out, void *
     }
     tc_json_parser_destroy(parser);
     return status;
+}
+
+/* ---- what is signed ---- */
+
+struct tc_subject *tc_manifest_subjects(const struct tc_manifest *m, const struct tc_digest *digest,
+                                        size_t *out_count)
+{
+    struct tc_subject *list = calloc(m->file_count + 1, sizeof *list);
+    if (list == NULL) {
+        return NULL;
+    }
+    list[0] = (struct tc_subject){TC_LIT("manifest.json"), *digest};
+    for (size_t i = 0; i < m->file_count; i++) {
+        list[i + 1] = (struct tc_subject){m->files[i].name, m->files[i].digest};
+    }
+    *out_count = m->file_count + 1;
+    return list;
 }

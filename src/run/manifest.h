@@ -51,6 +51,8 @@ struct tc_manifest {
 };
 
 #define TC_MANIFEST_FILES_MAX 4096
+/* Of one with so many files, and long names. */
+#define TC_MANIFEST_BYTES_MAX ((uint64_t)64 << 20)
 
 /* Into memory of the caller's free(). */
 TC_CHECKED tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_len,
@@ -63,5 +65,11 @@ TC_CHECKED tc_status tc_manifest_identity(struct tc_manifest *m, struct tc_diges
  * not canonical. */
 TC_CHECKED tc_status tc_manifest_read(struct tc_slice text, struct tc_manifest *out,
                                       void **out_memory, struct tc_error *err);
+
+struct tc_subject;
+/* The manifest, whose digest that is, and its files: what a signature is over (evidence/sign). In
+ * memory of free(), NULL without it. Borrows m. */
+struct tc_subject *tc_manifest_subjects(const struct tc_manifest *m, const struct tc_digest *digest,
+                                        size_t *out_count);
 
 #endif

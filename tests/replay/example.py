@@ -123,7 +123,17 @@ def events():
 
 
 README = """\
-# An example incident
+# Examples
+
+Everything here is made up; scripts under `tests/` write the files, and tests compare them.
+
+| folder | what it is |
+| --- | --- |
+| `incident/` | a job that hangs, [below](#an-example-incident) |
+| `benchmark/` | three runs of a server with an old runtime and three with a new one, [docs/runs.md](../docs/runs.md) |
+| `nightly/` | a nightly with a contract, five runs each on Monday and on Tuesday; on Tuesday an NVLink of gpu-12 breaks: [docs/tutorial.md](../docs/tutorial.md) |
+
+## An example incident
 
 `./dev run` diagnoses the files of `incident/`. They are made up: no such cluster, job or fault
 exists. `tests/replay/example.py` writes them.
@@ -197,7 +207,7 @@ def main():
     have = {
         str(p.relative_to(TARGET)): p
         for p in sorted(TARGET.rglob("*"))
-        if p.is_file() and p.relative_to(TARGET).parts[0] != "benchmark"  # tests/results/example.py
+        if p.is_file() and p.relative_to(TARGET).parts[0] not in ("benchmark", "nightly")  # tests/results
     }
     if sys.argv[1:] == ["--check"]:
         wrong = [

@@ -14,7 +14,7 @@ import pathlib
 import random
 import sys
 
-TARGET = pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "benchmark"
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 NIGHT = datetime.datetime(2026, 3, 4, 1, 0, 0, tzinfo=datetime.timezone.utc)
 GPUS = [(node, index) for node in ("gpu-11", "gpu-12") for index in (0, 1)]
 HOT = ("gpu-12", 1)
@@ -117,13 +117,14 @@ def files():
     return out
 
 
-def main():
+def write_files(folder, made):
+    """Into examples/FOLDER; with --check they are only compared."""
     wrong = 0
-    for name, text in files().items():
-        path = TARGET / name
+    for name, text in made.items():
+        path = EXAMPLES / folder / name
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                print(f"{path}: not what {pathlib.Path(__file__).name} writes")
+                print(f"{path}: not what {pathlib.Path(sys.argv[0]).name} writes")
                 wrong += 1
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,4 +133,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    write_files("benchmark", files())

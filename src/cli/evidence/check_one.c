@@ -38,7 +38,7 @@ static tc_status check_batch(const char *dir, const struct tc_digest *digest, ui
 static bool find_reference(const char *dir, const char *digest, char out_run[TC_RUN_ID_BYTES])
 {
     struct tc_warehouse *w = NULL;
-    struct tc_run_set set;
+    struct tc_answer set;
     struct tc_error err;
     char like[82];
     struct tc_warehouse_config config = {
@@ -51,16 +51,16 @@ static bool find_reference(const char *dir, const char *digest, char out_run[TC_
     struct tc_bind part = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(like)};
     const struct tc_bind binds[] = {part, part, exact, exact};
     bool found = false;
-    if (tc_run_query(w,
-                     "SELECT run_id FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
-                     "report_packets LIKE ? OR artifact_manifest_digest = ? OR "
-                     "signature_digest = ? ORDER BY run_id LIMIT 1",
-                     binds, 4, &set, &err) == TC_OK) {
+    if (tc_answer_query(w,
+                        "SELECT run_id FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
+                        "report_packets LIKE ? OR artifact_manifest_digest = ? OR "
+                        "signature_digest = ? ORDER BY run_id LIMIT 1",
+                        binds, 4, &set, &err) == TC_OK) {
         found = set.row_count > 0;
         if (found) {
-            (void)snprintf(out_run, TC_RUN_ID_BYTES, "%.*s", TC_FMT(tc_run_text(&set, 0, 0)));
+            (void)snprintf(out_run, TC_RUN_ID_BYTES, "%.*s", TC_FMT(tc_answer_text(&set, 0, 0)));
         }
-        tc_run_set_fini(&set);
+        tc_answer_fini(&set);
     }
     tc_warehouse_close(w);
     return found;
@@ -90,7 +90,7 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
     } else {
         tc_grow_format(&g, "missing: {}: run {} refers to it; it was at {}\n", text, run, path);
     }
-    return tc_run_print(&g, TC_EXIT_FOUND);
+    return tc_output_grown("evidence", &g, TC_EXIT_FOUND);
 }
 
 int tc_evidence_check_one(const struct tc_evidence_args *args)
@@ -131,5 +131,5 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
     } else {
         tc_grow_format(&g, "{}: {} bytes: no damage\n", tc_as_digest(&digest), bytes);
     }
-    return tc_run_print(&g, TC_EXIT_OK);
+    return tc_output_grown("evidence", &g, TC_EXIT_OK);
 }

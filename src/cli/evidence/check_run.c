@@ -102,7 +102,7 @@ static void check_envelope(const struct tc_proof *p, const struct tc_sign_key *k
 {
     struct tc_error err = {0};
     size_t count = 0;
-    struct tc_subject *subjects = tc_proof_subjects(p, &count);
+    struct tc_subject *subjects = tc_manifest_subjects(&p->manifest, &p->digest, &count);
     if (subjects == NULL) {
         o->out.failed = true;
         return;
@@ -185,7 +185,7 @@ int tc_evidence_check_run(const struct tc_evidence_args *args)
         }
         check_signature(&p, key, &o);
         sum_up(&p, &o);
-        code = tc_run_print(&o.out, exit_of(&o));
+        code = tc_output_grown("evidence", &o.out, exit_of(&o));
     }
     tc_grow_fini(&o.out);
     tc_sign_key_destroy(key);
@@ -221,7 +221,7 @@ int tc_evidence_check_offline(const struct tc_evidence_args *args)
     } else if (!bad) {
         check_envelope(&p, key, tc_slice_make(text, len), &o);
         sum_up(&p, &o);
-        code = tc_run_print(&o.out, exit_of(&o));
+        code = tc_output_grown("evidence", &o.out, exit_of(&o));
     }
     free(text);
     tc_grow_fini(&o.out);

@@ -116,7 +116,7 @@ static void check_manifest(struct check *c, struct tc_slice run, const struct tc
         tell_missing(c, run, "manifest", TC_EMPTY, digest);
         return;
     }
-    if (tc_files_read(c->files, digest, TC_PROOF_MANIFEST_MAX, &text, &len, &err) != TC_OK) {
+    if (tc_files_read(c->files, digest, TC_MANIFEST_BYTES_MAX, &text, &len, &err) != TC_OK) {
         return;
     }
     if (tc_manifest_read(tc_slice_make(text, len), &manifest, &memory, &err) != TC_OK) {
@@ -169,30 +169,30 @@ static void check_list(struct check *c, struct tc_slice run, struct tc_slice jso
 
 static int check_runs(struct check *c, struct tc_warehouse *w)
 {
-    struct tc_run_set set;
+    struct tc_answer set;
     struct tc_error err = {0};
-    if (tc_run_query(w,
-                     "SELECT run_id, artifact_manifest_digest, signature_digest, report_packets "
-                     "FROM artifact_lineage_dim ORDER BY run_id",
-                     NULL, 0, &set, &err) != TC_OK) {
+    if (tc_answer_query(w,
+                        "SELECT run_id, artifact_manifest_digest, signature_digest, report_packets "
+                        "FROM artifact_lineage_dim ORDER BY run_id",
+                        NULL, 0, &set, &err) != TC_OK) {
         return tc_refuse("evidence", "%s", err.message);
     }
     for (size_t row = 0; row < set.row_count; row++) {
-        struct tc_slice run = tc_run_text(&set, row, 0);
+        struct tc_slice run = tc_answer_text(&set, row, 0);
         struct tc_digest digest;
         c->sum->runs++;
-        if (tc_digest_parse(tc_run_text(&set, row, 1), &digest)) {
+        if (tc_digest_parse(tc_answer_text(&set, row, 1), &digest)) {
             check_manifest(c, run, &digest);
         }
-        if (tc_digest_parse(tc_run_text(&set, row, 2), &digest) && look_up(c, &digest) == NULL) {
+        if (tc_digest_parse(tc_answer_text(&set, row, 2), &digest) && look_up(c, &digest) == NULL) {
             tell_missing(c, run, "signature", TC_EMPTY, &digest);
         }
-        check_list(c, run, tc_run_text(&set, row, 3));
+        check_list(c, run, tc_answer_text(&set, row, 3));
     }
     bool cut = set.cut;
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     if (cut) {
-        tc_say("evidence", "more than %d runs; the rest was not looked at", TC_RUN_ROWS_MAX);
+        tc_say("evidence", "more than %d runs; the rest was not looked at", TC_ANSWER_ROWS_MAX);
     }
     return cut ? TC_EXIT_BAD : TC_EXIT_OK;
 }

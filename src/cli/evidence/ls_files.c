@@ -25,7 +25,7 @@ struct listing {
     struct tc_output *out;
     bool json;
     int64_t since_ns;
-    struct tc_run_set references;
+    struct tc_answer references;
     size_t next;
     struct tc_grow line;
 };
@@ -33,9 +33,9 @@ struct listing {
 /* The row of that file; row_count when no run refers to it. Both are in order. */
 static size_t find_reference(struct listing *l, struct tc_slice digest)
 {
-    const struct tc_run_set *s = &l->references;
+    const struct tc_answer *s = &l->references;
     for (; l->next < s->row_count; l->next++) {
-        struct tc_slice other = tc_run_text(s, l->next, COL_DIGEST);
+        struct tc_slice other = tc_answer_text(s, l->next, COL_DIGEST);
         int order = other.len != digest.len ? -1 : memcmp(other.ptr, digest.ptr, digest.len);
         if (order >= 0) {
             return order == 0 ? l->next : s->row_count;
@@ -47,7 +47,7 @@ static size_t find_reference(struct listing *l, struct tc_slice digest)
 static void put_json(struct listing *l, const struct tc_files_info *info, struct tc_slice digest,
                      size_t row)
 {
-    const struct tc_run_set *set = &l->references;
+    const struct tc_answer *set = &l->references;
     bool known = row < set->row_count;
     struct tc_json_out j = tc_json_object_grow(&l->line);
     tc_json_put_plain(&j, "kind", TC_LIT("file"));
@@ -55,15 +55,15 @@ static void put_json(struct listing *l, const struct tc_files_info *info, struct
     tc_json_put_time(&j, "arrival", info->modified_ns);
     tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
     if (known) {
-        tc_json_put_some(&j, "run_id", tc_run_text(set, row, COL_RUN));
-        tc_json_put_some(&j, "role", tc_run_text(set, row, COL_ROLE));
-        tc_json_put_str(&j, "name", tc_run_text(set, row, COL_NAME));
+        tc_json_put_some(&j, "run_id", tc_answer_text(set, row, COL_RUN));
+        tc_json_put_some(&j, "role", tc_answer_text(set, row, COL_ROLE));
+        tc_json_put_str(&j, "name", tc_answer_text(set, row, COL_NAME));
     } else {
         tc_json_put_null(&j, "run_id");
         tc_json_put_null(&j, "role");
         tc_json_put_null(&j, "name");
     }
-    tc_json_put_u64(&j, "runs", known ? (uint64_t)tc_run_int(set, row, COL_RUNS) : 0);
+    tc_json_put_u64(&j, "runs", known ? (uint64_t)tc_answer_int(set, row, COL_RUNS) : 0);
     (void)tc_json_end_line(&j);
 }
 
@@ -71,9 +71,9 @@ static void put_text(struct listing *l, const struct tc_files_info *info, struct
                      size_t row)
 {
     bool known = row < l->references.row_count;
-    struct tc_slice run = known ? tc_run_text(&l->references, row, COL_RUN) : TC_EMPTY;
-    struct tc_slice role = known ? tc_run_text(&l->references, row, COL_ROLE) : TC_EMPTY;
-    struct tc_slice name = known ? tc_run_text(&l->references, row, COL_NAME) : TC_EMPTY;
+    struct tc_slice run = known ? tc_answer_text(&l->references, row, COL_RUN) : TC_EMPTY;
+    struct tc_slice role = known ? tc_answer_text(&l->references, row, COL_ROLE) : TC_EMPTY;
+    struct tc_slice name = known ? tc_answer_text(&l->references, row, COL_NAME) : TC_EMPTY;
     struct tc_buf *b = &l->line.buf;
     tc_grow_format(&l->line, "{} {}  {}  {} {} {}", tc_as_time(info->modified_ns),
                    tc_as_right(info->disk_bytes, 11), digest,
@@ -116,12 +116,12 @@ static void read_references(struct listing *l, const char *data_dir)
         .data_dir = data_dir, .mode = TC_WAREHOUSE_READ, .wait_ns = 20 * TC_SECOND};
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_OK) {
-        status = tc_run_query(w, REFERENCES, NULL, 0, &l->references, &err);
+        status = tc_answer_query(w, REFERENCES, NULL, 0, &l->references, &err);
     }
     tc_warehouse_close(w);
     if (status != TC_OK) {
         tc_say("evidence", "which runs the files are of cannot be told: %s", err.message);
-        l->references = (struct tc_run_set){0};
+        l->references = (struct tc_answer){0};
     }
 }
 
@@ -142,7 +142,7 @@ int tc_evidence_ls_files(struct tc_output *out, const char *data_dir, int64_t si
         status = tc_files_walk(files, take_file, NULL, &l, &err);
     }
     tc_files_close(files);
-    tc_run_set_fini(&l.references);
+    tc_answer_fini(&l.references);
     tc_grow_fini(&l.line);
     if (status != TC_OK && out->error == 0) {
         (void)tc_output_flush(out);

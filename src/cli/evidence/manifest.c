@@ -54,7 +54,7 @@ int tc_evidence_manifest(const struct tc_evidence_args *args)
             } else {
                 put_text(&g, &p);
             }
-            code = tc_run_print(&g, TC_EXIT_OK);
+            code = tc_output_grown("evidence", &g, TC_EXIT_OK);
         }
     }
     tc_grow_fini(&g);

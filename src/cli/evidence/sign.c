@@ -64,7 +64,7 @@ static tc_status make_envelope(const struct tc_proof *p, const struct tc_sign_ke
 {
     struct tc_grow predicate = {0};
     size_t count = 0;
-    struct tc_subject *subjects = tc_proof_subjects(p, &count);
+    struct tc_subject *subjects = tc_manifest_subjects(&p->manifest, &p->digest, &count);
     put_predicate(&predicate, p);
     tc_status status = TC_E_NOMEM;
     if (subjects == NULL || predicate.failed) {
@@ -144,7 +144,7 @@ static int sign_run(const struct tc_evidence_args *args)
             status = status == TC_OK ? store(&p, tc_slice_make(text, len), &err) : status;
             if (status == TC_OK) {
                 report(args, &p, key, &g);
-                code = tc_run_print(&g, TC_EXIT_OK);
+                code = tc_output_grown("evidence", &g, TC_EXIT_OK);
             } else {
                 tc_say("evidence", "%s", err.message);
             }
@@ -172,7 +172,7 @@ static int sign_file(const struct tc_evidence_args *args)
         status = make_envelope(&p, key, &text, &len, &err);
         if (status == TC_OK) {
             tc_grow_format(&g, "{}\n", tc_slice_make(text, len));
-            code = tc_run_print(&g, TC_EXIT_OK);
+            code = tc_output_grown("evidence", &g, TC_EXIT_OK);
         }
     }
     if (status != TC_OK) {

@@ -6,6 +6,8 @@
 #include "cli/evidence/evidence.h"
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "publish/audit.h"
+#include "warehouse/ledger.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -245,6 +247,34 @@ static int check_store(struct tc_evidence_report *r, const char *data_dir, bool 
     return sum.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
 }
 
+/* Who published what: the chain of the audit log. As check_store. */
+static int check_audit(struct tc_evidence_report *r, const char *data_dir)
+{
+    struct tc_audit_chain chain;
+    struct tc_error err = {0};
+    char path[TC_DATA_PATH_BYTES + 32];
+    (void)snprintf(path, sizeof path, "%s/" TC_LEDGER_DIR "/" TC_AUDIT_LEDGER ".log", data_dir);
+    if (tc_audit_read(data_dir, NULL, NULL, &chain, &err) != TC_OK) {
+        tc_say("evidence", "%s", err.message);
+        return TC_EXIT_BAD;
+    }
+    bool is_broken = chain.broken_at > 0;
+    if (is_broken) {
+        tc_evidence_tell(r, true, &(struct tc_evidence_place){.path = path}, chain.why);
+    }
+    if (r->json && (chain.entries > 0 || is_broken)) {
+        struct tc_json_out j = tc_output_object(&r->out);
+        tc_json_put_bool(&j, "summary", true);
+        tc_json_put_u64(&j, "audit_entries", chain.entries);
+        tc_json_put_u64(&j, "damaged", is_broken ? 1 : 0);
+        (void)tc_json_end_line(&j);
+    } else if (!is_broken && chain.entries > 0) {
+        (void)tc_output_format(&r->out, "{} in the audit log: the chain is whole\n",
+                               counted(chain.entries, "act"));
+    }
+    return is_broken ? TC_EXIT_FOUND : TC_EXIT_OK;
+}
+
 int tc_evidence_check(const struct tc_evidence_args *args)
 {
     static struct tc_evidence_report r;
@@ -261,7 +291,9 @@ int tc_evidence_check(const struct tc_evidence_args *args)
         sum_up_files(&r, &files);
     }
     int store = check_store(&r, dir, !files.any);
+    int audit = check_audit(&r, dir);
     code = store > code ? store : code;
+    code = audit > code ? audit : code;
     if (code == TC_EXIT_OK && (files.damaged + files.missing > 0 || files.no_rows)) {
         code = TC_EXIT_FOUND;
     }

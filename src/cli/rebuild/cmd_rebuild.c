@@ -45,8 +45,8 @@ static tc_status copy_dimensions(struct tc_rebuild *r, struct tc_error *err)
 
 static tc_status build(struct tc_rebuild *r, struct tc_error *err)
 {
-    /* Nothing but the table itself knows what was published. First: it decides what is kept. */
-    TC_TRY(tc_rebuild_copy(r, TC_TABLE_PUBLISHED, NULL, NULL, 0, NULL, err));
+    /* First: it decides what is kept. */
+    TC_TRY(tc_rebuild_published(r, err));
     TC_TRY(tc_rebuild_runs(r, err));
     TC_TRY(tc_rebuild_verdicts(r, err));
     TC_TRY(tc_rebuild_evidence(r, err));
@@ -83,7 +83,7 @@ static int act(struct tc_rebuild *r)
         tc_say("rebuild", "%s", err.message);
         tc_grow_fini(&g);
     } else {
-        code = tc_run_print(&g, code);
+        code = tc_output_grown("rebuild", &g, code);
     }
     tc_json_parser_destroy(r->parser);
     tc_grow_fini(&r->notes);
@@ -133,11 +133,11 @@ const struct tc_command tc_command_rebuild = {
     .usage = "usage: tracecore rebuild [--dry-run | --into FILE] [--drop-old] [--json]\n"
              "\n"
              "Makes a new warehouse.duckdb from what data_dir holds: runs from their files and\n"
-             "the ledger, verdicts from the ledger, slices of metrics from the evidence. What\n"
-             "nothing else holds (published numbers; rows whose evidence was removed for its\n"
-             "age) is copied from the old database, if that can be read. Then both are\n"
-             "compared table by table, every column, and the new one takes the old one's\n"
-             "place. The old one is kept as warehouse.duckdb.before-rebuild-TIME.\n"
+             "the ledger, verdicts from the ledger, published numbers from the audit log, slices\n"
+             "of metrics from the evidence. What nothing else holds (rows whose evidence was\n"
+             "removed for its age) is copied from the old database, if that can be read. Then\n"
+             "both are compared table by table, every column, and the new one takes the old\n"
+             "one's place. The old one is kept as warehouse.duckdb.before-rebuild-TIME.\n"
              "\n"
              "For a database that `tracecore evidence verify` finds damaged, or that is gone.\n"
              "Stop the daemon first. Interrupted at any point, the old database is as it was,\n"

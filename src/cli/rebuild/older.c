@@ -109,8 +109,8 @@ static tc_status look_at(void *context, const struct tc_files_info *info)
 
 /* The rows of the old database, if it has them. */
 struct said {
-    struct tc_run_set run;
-    struct tc_run_set lineage;
+    struct tc_answer run;
+    struct tc_answer lineage;
 };
 
 static void ask(struct tc_rebuild *r, const struct tc_digest *digest, struct said *out)
@@ -122,29 +122,30 @@ static void ask(struct tc_rebuild *r, const struct tc_digest *digest, struct sai
     if (r->old == NULL) {
         return;
     }
-    (void)!tc_run_query(r->old,
-                        "SELECT replicate_index, replicate_group, benchmark_case_id, "
-                        "scheduler_run_id, job_uid, intent, run_id FROM benchmark_run_fact WHERE "
-                        "artifact_manifest_digest = ?",
-                        &bind, 1, &out->run, &ignored);
-    (void)!tc_run_query(r->old,
-                        "SELECT signature_digest, raw_uris FROM artifact_lineage_dim WHERE "
-                        "artifact_manifest_digest = ?",
-                        &bind, 1, &out->lineage, &ignored);
+    (void)!tc_answer_query(
+        r->old,
+        "SELECT replicate_index, replicate_group, benchmark_case_id, "
+        "scheduler_run_id, job_uid, intent, run_id FROM benchmark_run_fact WHERE "
+        "artifact_manifest_digest = ?",
+        &bind, 1, &out->run, &ignored);
+    (void)!tc_answer_query(r->old,
+                           "SELECT signature_digest, raw_uris FROM artifact_lineage_dim WHERE "
+                           "artifact_manifest_digest = ?",
+                           &bind, 1, &out->lineage, &ignored);
 }
 
-static void take_words(const struct tc_run_set *run, struct tc_run_record *record)
+static void take_words(const struct tc_answer *run, struct tc_run_record *record)
 {
     if (run->row_count == 0) {
         return;
     }
-    struct tc_slice group = tc_run_text(run, 0, 1);
-    record->replicate_index = tc_run_known(run, 0, 0) ? tc_run_int(run, 0, 0) : 0;
-    record->replicate_group = tc_slice_eq(group, tc_run_text(run, 0, 2)) ? TC_EMPTY : group;
-    record->scheduler_run_id = tc_run_text(run, 0, 3);
-    record->job_uid = tc_run_text(run, 0, 4);
-    record->intent = tc_run_text(run, 0, 5);
-    record->run_id = tc_run_text(run, 0, 6);
+    struct tc_slice group = tc_answer_text(run, 0, 1);
+    record->replicate_index = tc_answer_known(run, 0, 0) ? tc_answer_int(run, 0, 0) : 0;
+    record->replicate_group = tc_slice_eq(group, tc_answer_text(run, 0, 2)) ? TC_EMPTY : group;
+    record->scheduler_run_id = tc_answer_text(run, 0, 3);
+    record->job_uid = tc_answer_text(run, 0, 4);
+    record->intent = tc_answer_text(run, 0, 5);
+    record->run_id = tc_answer_text(run, 0, 6);
 }
 
 /* The order in which they were given, of the run's lineage. */
@@ -179,7 +180,7 @@ static tc_status sign(struct tc_rebuild *r, const struct said *said, struct tc_s
 {
     char id[TC_RUN_ID_BYTES];
     struct tc_slice signature =
-        said->lineage.row_count > 0 ? tc_run_text(&said->lineage, 0, 0) : TC_EMPTY;
+        said->lineage.row_count > 0 ? tc_answer_text(&said->lineage, 0, 0) : TC_EMPTY;
     (void)snprintf(id, sizeof id, "%.*s", TC_FMT(run));
     return signature.len == 0 ? TC_OK
                               : tc_evidence_set_signature(r->made, id, signature, NULL, err);
@@ -214,12 +215,12 @@ static tc_status add(struct tc_rebuild *r, const struct found *found,
     ask(r, &found->digest, &said);
     take_words(&said.run, &record);
     if (said.lineage.row_count > 0) {
-        order_files(r, tc_run_text(&said.lineage, 0, 1), record.files, record.file_count);
+        order_files(r, tc_answer_text(&said.lineage, 0, 1), record.files, record.file_count);
     }
     tc_status status = tc_rebuild_run(r, &record, false, err);
     status = status == TC_OK ? sign(r, &said, record.run_id, err) : status;
-    tc_run_set_fini(&said.run);
-    tc_run_set_fini(&said.lineage);
+    tc_answer_fini(&said.run);
+    tc_answer_fini(&said.lineage);
     free(record.files);
     return status;
 }

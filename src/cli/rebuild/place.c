@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who else may be at work, where the new database is made, and how it takes the old one's place. */
 #include "base/clock.h"
+#include "base/os/tree.h"
 #include "base/time.h"
 #include "cli/rebuild/rebuild.h"
 #include "run/lock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +19,6 @@
 #define WAIT_NS (20 * TC_SECOND)
 /* A command that was about to open the old file finds it taken so long, and opens the new one. */
 #define HAND_OVER_NS (50 * TC_SECOND / 1000)
-/* Directories within the one of the new database. */
-#define DEPTH_MAX 4
 
 static tc_status failed(struct tc_error *err, const char *path)
 {
@@ -28,36 +26,6 @@ static tc_status failed(struct tc_error *err, const char *path)
 }
 
 /* ---- directories ---- */
-
-static tc_status remove_in(const char *path, unsigned depth, struct tc_error *err)
-{
-    DIR *d = opendir(path);
-    tc_status status = TC_OK;
-    if (d == NULL) {
-        return errno == ENOENT ? TC_OK : failed(err, path);
-    }
-    for (struct dirent *e; status == TC_OK && (e = readdir(d)) != NULL;) {
-        char name[TC_REBUILD_PATH_BYTES + 1024];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-            continue;
-        }
-        (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-        if (unlink(name) == 0 || errno == ENOENT) {
-            continue;
-        }
-        status = errno == EISDIR && depth > 0 ? remove_in(name, depth - 1, err) : failed(err, name);
-    }
-    (void)closedir(d);
-    if (status == TC_OK && rmdir(path) != 0) {
-        status = failed(err, path);
-    }
-    return status;
-}
-
-tc_status tc_rebuild_remove(const char *path, struct tc_error *err)
-{
-    return remove_in(path, DEPTH_MAX, err);
-}
 
 static tc_status sync_path(const char *path, struct tc_error *err)
 {
@@ -159,7 +127,7 @@ static tc_status make_new(struct tc_rebuild *r, struct tc_error *err)
     }
     (void)snprintf(r->work, sizeof r->work, "%s%s", r->args->into != NULL ? r->args->into : r->dir,
                    r->args->into != NULL ? ".rebuild" : "/warehouse.rebuild");
-    TC_TRY(tc_rebuild_remove(r->work, err));
+    TC_TRY(tc_tree_remove(r->work, err));
     return tc_warehouse_open(&config, &r->made, err);
 }
 
@@ -273,7 +241,7 @@ void tc_rebuild_end(struct tc_rebuild *r)
     const struct timespec pause = tc_timespec(HAND_OVER_NS);
     tc_warehouse_close(r->made);
     if (r->work[0] != '\0') {
-        (void)!tc_rebuild_remove(r->work, &ignored);
+        (void)!tc_tree_remove(r->work, &ignored);
     }
     if (r->old != NULL) {
         (void)nanosleep(&pause, NULL);

@@ -87,8 +87,6 @@ void tc_rebuild_open_old(struct tc_rebuild *r);
 /* Puts the new one where it belongs, durable; it is closed then. */
 TC_CHECKED tc_status tc_rebuild_swap(struct tc_rebuild *r, struct tc_error *err);
 void tc_rebuild_end(struct tc_rebuild *r);
-/* Removes a directory with all in it; one that is not there is fine. */
-TC_CHECKED tc_status tc_rebuild_remove(const char *path, struct tc_error *err);
 
 /* ---- copy.c: what only the old one has ---- */
 
@@ -107,6 +105,8 @@ TC_CHECKED tc_status tc_rebuild_copy_unknown(struct tc_rebuild *r, enum tc_table
 
 /* ---- the steps ---- */
 
+/* published.c: the numbers of the audit log; without one, those of the old database. */
+TC_CHECKED tc_status tc_rebuild_published(struct tc_rebuild *r, struct tc_error *err);
 /* ledger.c: runs in the order in which they were added, signatures, what was retired. */
 TC_CHECKED tc_status tc_rebuild_runs(struct tc_rebuild *r, struct tc_error *err);
 /* Runs that are no longer there have no slices and requests either. */

@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/json/out.h"
 #include "cli/rebuild/rebuild.h"
-#include "cli/run/run.h"
+#include "cli/text_table.h"
 
 static bool is_same(const struct tc_rebuild_table *t)
 {
@@ -21,25 +21,25 @@ bool tc_rebuild_is_same(const struct tc_rebuild *r)
 
 /* ---- text ---- */
 
-static void put_count(struct tc_run_table *t, bool known, uint64_t count)
+static void put_count(struct tc_text_table *t, bool known, uint64_t count)
 {
     if (known) {
-        tc_run_table_format(t, "{}", count);
+        tc_text_table_format(t, "{}", count);
     } else {
-        tc_run_table_cell(t, TC_LIT("-"));
+        tc_text_table_cell(t, TC_LIT("-"));
     }
 }
 
 static void put_tables(const struct tc_rebuild *r, struct tc_grow *out)
 {
-    struct tc_run_table table = {
+    struct tc_text_table table = {
         .column_count = 7,
         .heads = {"table", "before", "after", "missing", "extra", "differing", "copied"},
         .right = {false, true, true, true, true, true, true},
     };
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         const struct tc_rebuild_table *t = &r->tables[i];
-        tc_run_table_cell(&table, tc_slice_cstr(tc_table_info((enum tc_table)i)->name));
+        tc_text_table_cell(&table, tc_slice_cstr(tc_table_info((enum tc_table)i)->name));
         put_count(&table, t->has_before, t->before);
         put_count(&table, true, t->after);
         put_count(&table, t->has_before, t->missing);
@@ -47,9 +47,9 @@ static void put_tables(const struct tc_rebuild *r, struct tc_grow *out)
         put_count(&table, t->has_before, t->differing);
         put_count(&table, true, t->copied);
     }
-    (void)tc_run_table_print(&table, out, "");
+    (void)tc_text_table_print(&table, out, "");
     out->failed |= table.failed;
-    tc_run_table_fini(&table);
+    tc_text_table_fini(&table);
 }
 
 static void put_notes(const struct tc_rebuild *r, struct tc_grow *out)

@@ -2,9 +2,9 @@
 /* What the daemon made of its evidence: slices of metrics here, requests of traces in requests.c;
  * what the evidence no longer has, from the old one. */
 #include "cli/rebuild/rebuild.h"
-#include "cli/run/run.h"
 #include "evidence/store.h"
 #include "server/warehouse/slicing.h"
+#include "warehouse/answer.h"
 
 #include <stdio.h>
 
@@ -58,18 +58,19 @@ static tc_status slice(struct tc_rebuild *r, const struct tc_warehouse_slicer_co
 /* Uploads of metrics whose batch is gone. */
 static tc_status copy_uploads(struct tc_rebuild *r, struct tc_error *err)
 {
-    struct tc_run_set set;
+    struct tc_answer set;
     struct tc_error ignored;
     if (r->old == NULL ||
-        tc_run_query(r->old,
-                     "SELECT DISTINCT source_digest FROM telemetry_slice_fact WHERE source_digest "
-                     "IS NOT NULL AND (run_join IS NULL OR run_join <> 'given')",
-                     NULL, 0, &set, &ignored) != TC_OK) {
+        tc_answer_query(
+            r->old,
+            "SELECT DISTINCT source_digest FROM telemetry_slice_fact WHERE source_digest "
+            "IS NOT NULL AND (run_join IS NULL OR run_join <> 'given')",
+            NULL, 0, &set, &ignored) != TC_OK) {
         return TC_OK; /* that it cannot be read was noted */
     }
     tc_status status = TC_OK;
     for (size_t row = 0; row < set.row_count && status == TC_OK; row++) {
-        struct tc_bind digest = {.type = TC_COLUMN_TEXT, .as.text = tc_run_text(&set, row, 0)};
+        struct tc_bind digest = {.type = TC_COLUMN_TEXT, .as.text = tc_answer_text(&set, row, 0)};
         int64_t count = 0;
         status = tc_warehouse_int(r->made,
                                   "SELECT count(*) FROM telemetry_slice_fact WHERE source_digest = "
@@ -79,7 +80,7 @@ static tc_status copy_uploads(struct tc_rebuild *r, struct tc_error *err)
             status = tc_rebuild_copy(r, TC_TABLE_SLICE, "source_digest = ?", &digest, 1, NULL, err);
         }
     }
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return status;
 }
 

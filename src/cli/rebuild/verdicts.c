@@ -109,15 +109,15 @@ static tc_status forget_retired(struct verdicts *v, struct tc_error *err)
 {
     struct tc_rebuild *r = v->r;
     struct tc_bind before = {.type = TC_COLUMN_TIME, .as.integer = r->verdicts_before_us};
-    struct tc_run_set set;
+    struct tc_answer set;
     uint64_t gone = 0;
     if (r->verdicts_before_us == INT64_MIN) {
         return TC_OK;
     }
-    TC_TRY(tc_run_query(r->made, TC_RETAIN_VERDICTS, &before, 1, &set, err));
+    TC_TRY(tc_answer_query(r->made, TC_RETAIN_VERDICTS, &before, 1, &set, err));
     struct tc_slice *keys = calloc(set.row_count + 1, sizeof *keys);
     for (size_t i = 0; keys != NULL && i < set.row_count; i++) {
-        keys[i] = tc_run_text(&set, i, 0);
+        keys[i] = tc_answer_text(&set, i, 0);
     }
     struct tc_forget what = {.table = TC_TABLE_VERDICT,
                              .key_column = TC_VERDICT_DIGEST,
@@ -131,7 +131,7 @@ static tc_status forget_retired(struct verdicts *v, struct tc_error *err)
         status = status == TC_OK ? tc_warehouse_commit(r->made, err) : status;
     }
     free(keys);
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return status;
 }
 

@@ -46,8 +46,8 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
                    counted(r->moved[TC_TABLE_SLICE], "slice"),
                    counted(r->verdicts.row_count, "verdict"));
     for (size_t i = 0; i < r->runs.row_count && i < TOLD_MAX; i++) {
-        tc_grow_format(g, "        {}  added {}\n", tc_run_text(&r->runs, i, 0),
-                       tc_as_time(tc_run_int(&r->runs, i, 1) * 1000));
+        tc_grow_format(g, "        {}  added {}\n", tc_answer_text(&r->runs, i, 0),
+                       tc_as_time(tc_answer_int(&r->runs, i, 1) * 1000));
     }
     if (r->runs.row_count > TOLD_MAX) {
         tc_grow_format(g, "        and {} more\n", r->runs.row_count - TOLD_MAX);
@@ -64,12 +64,12 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
     }
 }
 
-static void add_list(struct tc_json_out *j, const struct tc_run_set *set, const bool *only)
+static void add_list(struct tc_json_out *j, const struct tc_answer *set, const bool *only)
 {
     tc_json_add_array(j);
     for (size_t i = 0; i < set->row_count; i++) {
         if (only == NULL || only[i]) {
-            tc_json_add_str(j, tc_run_text(set, i, 0));
+            tc_json_add_str(j, tc_answer_text(set, i, 0));
         }
     }
     tc_json_end_array(j);
@@ -199,7 +199,7 @@ static int act(const struct asked *a)
     tc_status status = tc_retain_plan(&r, &err);
     if (status == TC_OK) {
         retain_print(&r, a->json, a->dry_run, &g);
-        code = tc_run_print(&g, TC_EXIT_OK);
+        code = tc_output_grown("retain", &g, TC_EXIT_OK);
     }
     if (status == TC_OK && code == TC_EXIT_OK && !a->dry_run && !tc_retain_is_empty(&r)) {
         status = tc_retain_do(&r, &err);

@@ -149,7 +149,8 @@ static bool is_expired(const struct tc_retain *r, const char *id)
 
 static tc_status plan_lineages(struct tc_retain *r, struct tc_error *err)
 {
-    TC_TRY(tc_run_query(r->w,
+    TC_TRY(
+        tc_answer_query(r->w,
                         "SELECT run_id, artifact_manifest_digest FROM artifact_lineage_dim WHERE "
                         "run_id NOT IN (SELECT run_id FROM benchmark_run_fact) AND run_id NOT IN "
                         "(SELECT run_id FROM published_number WHERE run_id IS NOT NULL) AND "
@@ -163,7 +164,7 @@ static tc_status plan_lineages(struct tc_retain *r, struct tc_error *err)
     }
     for (size_t i = 0; i < r->lineages.row_count; i++) {
         char id[TC_RUN_ID_BYTES];
-        (void)snprintf(id, sizeof id, "%.*s", TC_FMT(tc_run_text(&r->lineages, i, 0)));
+        (void)snprintf(id, sizeof id, "%.*s", TC_FMT(tc_answer_text(&r->lineages, i, 0)));
         r->lineage_expired[i] = is_expired(r, id);
         r->expired_lineages += r->lineage_expired[i];
     }
@@ -217,7 +218,7 @@ static bool refer_list(struct references *f, struct tc_json_parser *parser, stru
 static bool lineage_goes(const struct tc_retain *r, struct tc_slice run)
 {
     for (size_t i = 0; i < r->lineages.row_count; i++) {
-        if (r->lineage_expired[i] && tc_slice_eq(tc_run_text(&r->lineages, i, 0), run)) {
+        if (r->lineage_expired[i] && tc_slice_eq(tc_answer_text(&r->lineages, i, 0), run)) {
             return true;
         }
     }
@@ -226,24 +227,24 @@ static bool lineage_goes(const struct tc_retain *r, struct tc_slice run)
 
 static tc_status refer_lineages(struct tc_retain *r, struct references *f, struct tc_error *err)
 {
-    struct tc_run_set set;
-    TC_TRY(tc_run_query(r->w,
-                        "SELECT run_id, artifact_manifest_digest, signature_digest, raw_uris, "
-                        "report_packets FROM artifact_lineage_dim",
-                        NULL, 0, &set, err));
+    struct tc_answer set;
+    TC_TRY(tc_answer_query(r->w,
+                           "SELECT run_id, artifact_manifest_digest, signature_digest, raw_uris, "
+                           "report_packets FROM artifact_lineage_dim",
+                           NULL, 0, &set, err));
     struct tc_json_parser *parser = tc_json_parser_create();
     bool good = parser != NULL && !set.cut;
     for (size_t row = 0; row < set.row_count && good; row++) {
-        if (r->expired_lineages > 0 && lineage_goes(r, tc_run_text(&set, row, 0))) {
+        if (r->expired_lineages > 0 && lineage_goes(r, tc_answer_text(&set, row, 0))) {
             continue;
         }
-        good = refer_text(f, tc_run_text(&set, row, 1)) &&
-               refer_text(f, tc_run_text(&set, row, 2)) &&
-               refer_list(f, parser, tc_run_text(&set, row, 3)) &&
-               refer_list(f, parser, tc_run_text(&set, row, 4));
+        good = refer_text(f, tc_answer_text(&set, row, 1)) &&
+               refer_text(f, tc_answer_text(&set, row, 2)) &&
+               refer_list(f, parser, tc_answer_text(&set, row, 3)) &&
+               refer_list(f, parser, tc_answer_text(&set, row, 4));
     }
     tc_json_parser_destroy(parser);
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return good ? TC_OK
                 : tc_fail(err, TC_E_MALFORMED, 0,
                           "artifact_lineage_dim cannot be read in full; nothing is removed");
@@ -252,11 +253,11 @@ static tc_status refer_lineages(struct tc_retain *r, struct references *f, struc
 /* What a published number's manifest names, whether its run has a row or not. */
 static tc_status refer_published(struct tc_retain *r, struct references *f, struct tc_error *err)
 {
-    struct tc_run_set set;
-    TC_TRY(tc_run_query(r->w,
-                        "SELECT DISTINCT artifact_manifest_digest FROM published_number WHERE "
-                        "artifact_manifest_digest IS NOT NULL",
-                        NULL, 0, &set, err));
+    struct tc_answer set;
+    TC_TRY(tc_answer_query(r->w,
+                           "SELECT DISTINCT artifact_manifest_digest FROM published_number WHERE "
+                           "artifact_manifest_digest IS NOT NULL",
+                           NULL, 0, &set, err));
     bool good = true;
     for (size_t row = 0; row < set.row_count && good; row++) {
         struct tc_digest digest;
@@ -265,11 +266,11 @@ static tc_status refer_published(struct tc_retain *r, struct references *f, stru
         void *memory = NULL;
         char *text = NULL;
         size_t len = 0;
-        if (!tc_digest_parse(tc_run_text(&set, row, 0), &digest)) {
+        if (!tc_digest_parse(tc_answer_text(&set, row, 0), &digest)) {
             continue;
         }
         good = refer(f, &digest);
-        if (tc_files_read(r->files, &digest, TC_PROOF_MANIFEST_MAX, &text, &len, &ignored) ==
+        if (tc_files_read(r->files, &digest, TC_MANIFEST_BYTES_MAX, &text, &len, &ignored) ==
                 TC_OK &&
             tc_manifest_read(tc_slice_make(text, len), &manifest, &memory, &ignored) == TC_OK) {
             for (size_t i = 0; i < manifest.file_count && good; i++) {
@@ -279,7 +280,7 @@ static tc_status refer_published(struct tc_retain *r, struct references *f, stru
         free(memory);
         free(text);
     }
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return good ? TC_OK : no_memory(err);
 }
 

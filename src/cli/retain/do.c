@@ -67,7 +67,7 @@ static void put_retention(struct tc_grow *g, const struct tc_retain *r)
     tc_json_put_i64(&j, "newest_us", r->newest_us);
     tc_json_put_array(&j, "runs");
     for (size_t i = 0; i < r->runs.row_count; i++) {
-        tc_json_add_str(&j, tc_run_text(&r->runs, i, 0));
+        tc_json_add_str(&j, tc_answer_text(&r->runs, i, 0));
     }
     tc_json_end_array(&j);
     tc_json_end_object(&j);
@@ -150,13 +150,13 @@ static tc_status take_snapshot(struct tc_retain *r, struct tc_error *err)
 /* ---- rows ---- */
 
 /* The first column of a set as keys, in memory of free(); NULL without it. */
-static struct tc_slice *keys_of(const struct tc_run_set *set, const bool *only, size_t *out_count)
+static struct tc_slice *keys_of(const struct tc_answer *set, const bool *only, size_t *out_count)
 {
     struct tc_slice *keys = calloc(set->row_count + 1, sizeof *keys);
     size_t count = 0;
     for (size_t i = 0; keys != NULL && i < set->row_count; i++) {
         if (only == NULL || only[i]) {
-            keys[count++] = tc_run_text(set, i, 0);
+            keys[count++] = tc_answer_text(set, i, 0);
         }
     }
     *out_count = count;
@@ -268,7 +268,7 @@ static tc_status forget_verdicts(struct tc_retain *r, struct tc_error *err)
 }
 
 /* Runs, by whatever forgets them, and into the ledger as `what`. */
-static tc_status forget_set(struct tc_retain *r, const struct tc_run_set *set, const bool *only,
+static tc_status forget_set(struct tc_retain *r, const struct tc_answer *set, const bool *only,
                             const char *what,
                             tc_status (*work)(struct tc_warehouse *w, const struct tc_slice *runs,
                                               size_t count, struct tc_error *err),

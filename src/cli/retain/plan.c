@@ -49,15 +49,15 @@ static tc_status plan_until(struct tc_retain *r, const char *sql, int64_t *out_u
                             struct tc_error *err)
 {
     struct tc_bind before = bind_time(r->warm_before_us);
-    struct tc_run_set set;
+    struct tc_answer set;
     *out_us = INT64_MIN;
-    TC_TRY(tc_run_query(r->w, sql, &before, 1, &set, err));
-    bool timed = set.row_count == 1 && tc_run_known(&set, 0, 0) &&
-                 tc_run_int(&set, 0, 1) == tc_run_int(&set, 0, 2);
-    if (timed && tc_run_type(&set, 0) == TC_COLUMN_TIME) {
-        *out_us = tc_run_int(&set, 0, 0) + 1;
+    TC_TRY(tc_answer_query(r->w, sql, &before, 1, &set, err));
+    bool timed = set.row_count == 1 && tc_answer_known(&set, 0, 0) &&
+                 tc_answer_int(&set, 0, 1) == tc_answer_int(&set, 0, 2);
+    if (timed && tc_answer_type(&set, 0) == TC_COLUMN_TIME) {
+        *out_us = tc_answer_int(&set, 0, 0) + 1;
     }
-    tc_run_set_fini(&set);
+    tc_answer_fini(&set);
     return TC_OK;
 }
 
@@ -66,7 +66,7 @@ static void plan_newest(struct tc_retain *r)
 {
     r->newest_us = INT64_MIN;
     for (size_t i = 0; i < r->runs.row_count; i++) {
-        int64_t added = tc_run_int(&r->runs, i, 1);
+        int64_t added = tc_answer_int(&r->runs, i, 1);
         r->newest_us = added > r->newest_us ? added : r->newest_us;
     }
     if (r->verdicts.row_count > 0 || r->newest_us == INT64_MIN) {
@@ -84,11 +84,11 @@ tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
     TC_TRY(count(
         r, "SELECT count(*) FROM serving_request_fact WHERE run_id IS NULL AND started_at < ?",
         r->hot_before_us, &r->hot_requests, err));
-    TC_TRY(tc_run_query(r->w,
-                        "SELECT run_id, added_at FROM benchmark_run_fact WHERE run_id IN "
-                        "(" TC_RETAIN_MOVABLE ") ORDER BY added_at, run_id",
-                        &warm, 1, &r->runs, err));
-    TC_TRY(tc_run_query(r->w, TC_RETAIN_VERDICTS, &warm, 1, &r->verdicts, err));
+    TC_TRY(tc_answer_query(r->w,
+                           "SELECT run_id, added_at FROM benchmark_run_fact WHERE run_id IN "
+                           "(" TC_RETAIN_MOVABLE ") ORDER BY added_at, run_id",
+                           &warm, 1, &r->runs, err));
+    TC_TRY(tc_answer_query(r->w, TC_RETAIN_VERDICTS, &warm, 1, &r->verdicts, err));
     TC_TRY(count(r, "SELECT count(*) FROM benchmark_run_fact WHERE added_at < ?", r->warm_before_us,
                  &old, err));
     r->protected_runs = old - r->runs.row_count;
@@ -96,7 +96,7 @@ tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
         return tc_fail(err, TC_E_LIMIT, 0,
                        "more than %d runs or verdicts are old; use a larger "
                        "--warm-days first",
-                       TC_RUN_ROWS_MAX);
+                       TC_ANSWER_ROWS_MAX);
     }
     TC_TRY(plan_rows(r, err));
     TC_TRY(plan_until(r,
@@ -128,9 +128,9 @@ bool tc_retain_is_empty(const struct tc_retain *r)
 
 void tc_retain_fini(struct tc_retain *r)
 {
-    tc_run_set_fini(&r->runs);
-    tc_run_set_fini(&r->verdicts);
-    tc_run_set_fini(&r->lineages);
+    tc_answer_fini(&r->runs);
+    tc_answer_fini(&r->verdicts);
+    tc_answer_fini(&r->lineages);
     for (size_t i = 0; i < r->cold_count; i++) {
         free(r->cold_runs[i].run_id);
     }

@@ -40,8 +40,8 @@ struct tc_retain {
     /* The plan. */
     uint64_t hot_slices;
     uint64_t hot_requests;
-    struct tc_run_set runs;     /* to be moved: run_id, added_at */
-    struct tc_run_set verdicts; /* to be moved: verdict_digest */
+    struct tc_answer runs;     /* to be moved: run_id, added_at */
+    struct tc_answer verdicts; /* to be moved: verdict_digest */
     uint64_t moved[TC_TABLE_COUNT];
     int64_t slices_before_us;   /* of the snapshot; INT64_MIN: all slices */
     int64_t requests_before_us; /* the same */
@@ -52,7 +52,7 @@ struct tc_retain {
     struct tc_retain_run *cold_runs; /* of all snapshots, by name */
     size_t cold_count;
     size_t cold_cap;
-    struct tc_run_set lineages; /* of runs that are gone: run_id */
+    struct tc_answer lineages; /* of runs that are gone: run_id */
     bool *lineage_expired;
     size_t expired_lineages;
     struct tc_retain_file *remove;

@@ -34,7 +34,7 @@ struct adding {
     struct tc_grow read;     /* files as a JSON array */
     struct tc_json_out problems_json;
     struct tc_json_out read_json;
-    struct tc_run_table table;
+    struct tc_text_table table;
     struct tc_grow conditions; /* as benchmark_run_fact has them; empty: of a run that was there */
     struct tc_grow unknown;    /* "what (how); what (how)" */
     struct tc_grow unknown_list;
@@ -101,10 +101,10 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY ||
                     file->role == TC_ROLE_VERDICTS;
     bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
-    tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
-    tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
-    tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
-    tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
+    tc_text_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
+    tc_text_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
+    tc_text_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
+    tc_text_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
 }
 
 static void take_conditions(void *context, struct tc_slice json)
@@ -249,7 +249,7 @@ static void put_class(struct tc_grow *g, struct adding *a, const struct tc_impor
                        ? ", not to be published: it has no contract\n"
                        : ", not to be published yet\n");
     if (!out->publishable && strcmp(out->benchmark_class, "exploratory") != 0) {
-        tc_run_words(g, "  not met: ", tc_grow_slice(&names), "    ");
+        tc_text_words(g, "  not met: ", tc_grow_slice(&names), "    ");
         tc_grow_lit(g, "\n");
     }
     g->failed |= names.failed;
@@ -268,7 +268,7 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_grow_lit(g, "nothing was changed\n");
     } else {
         put_class(g, a, out);
-        (void)tc_run_table_print(&a->table, g, "  ");
+        (void)tc_text_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
             tc_grow_format(g, "  {}{}", out->notes,
                            out->notes == 1 ? " warning, recorded with the run\n"
@@ -276,7 +276,7 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         }
     }
     if (a->unknown.buf.len > 0) {
-        tc_run_words(g, "  unknown: ", tc_grow_slice(&a->unknown), "    ");
+        tc_text_words(g, "  unknown: ", tc_grow_slice(&a->unknown), "    ");
         tc_grow_lit(g, "\n");
     }
     if (!a->args->dry_run) {
@@ -310,11 +310,11 @@ static void put_shown(struct tc_json_out *j, struct adding *a)
     tc_json_put_object(j, "tables");
     for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
         if (a->shown[t] != NULL) {
-            struct tc_run_set set = {.rows = a->shown[t],
-                                     .column_count = a->shown[t]->column_count,
-                                     .row_count = a->shown[t]->count};
+            struct tc_answer set = {.rows = a->shown[t],
+                                    .column_count = a->shown[t]->column_count,
+                                    .row_count = a->shown[t]->count};
             tc_json_key_plain(j, tc_slice_cstr(tc_table_info((enum tc_table)t)->name));
-            tc_run_rows_json(j, &set);
+            tc_answer_rows_json(j, &set);
         }
     }
     tc_json_end_object(j);
@@ -415,7 +415,7 @@ static int add(struct adding *a, const struct tc_reader *reader)
     } else if (status == TC_OK) {
         put_text(&g, a, &out);
     }
-    int code = tc_run_print(&g, exit_of(status));
+    int code = tc_output_grown("run", &g, exit_of(status));
     return status == TC_E_USAGE ? tc_command_misused(&tc_command_run) : code;
 }
 
@@ -457,6 +457,6 @@ int tc_run_add(const struct tc_run_args *args)
     tc_grow_fini(&a.unknown_list);
     tc_grow_fini(&a.problems);
     tc_grow_fini(&a.read);
-    tc_run_table_fini(&a.table);
+    tc_text_table_fini(&a.table);
     return code;
 }

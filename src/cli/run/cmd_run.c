@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
+{
+    char dir[TC_DATA_PATH_BYTES];
+    return tc_data_dir_of("run", args->data_dir, dir) ? tc_data_open("run", dir, TC_WAREHOUSE_READ)
+                                                      : NULL;
+}
+
 struct action {
     const char *name;
     int (*run)(const struct tc_run_args *args);
@@ -126,7 +133,7 @@ static const struct tc_option OPTIONS[] = {
     TC_TEXT("job-uid", "UID", struct collected, args.job_uid, "add: the uid of its job."),
     TC_TAKEN("node", "NAME", take_name,
              "add: a node that it ran on: what happens there in its time is tied to it. May be "
-             "given again, as --pod and --job."),
+             "given again, as --pod and --job. show --slower-than: all of this node."),
     TC_TAKEN("pod", "NAME", take_name, "add: a pod of it: its uid, namespace/name, or name."),
     TC_TAKEN("job", "NAME", take_name, "add: its job, as schedulers and metrics name it."),
     TC_TEXT("intent", "TEXT", struct collected, args.intent, "add: why it was run, in a sentence."),
@@ -145,6 +152,12 @@ static const struct tc_option OPTIONS[] = {
             .letter = 'n'),
     TC_TEXT("class", "CLASS", struct collected, args.benchmark_class,
             "list: publication_grade, realism_grade or exploratory."),
+    TC_TEXT("slower-than", "BASE", struct collected, args.slower_than,
+            "show: at which points it is slower than the base: a run, a replicate group, a name or "
+            "a condition. Names the next step."),
+    TC_TEXT("point", "POINT", struct collected, args.point,
+            "show --slower-than: the nodes, GPUs, ranks and requests that stand out at this point: "
+            "its number in the list, or words of it."),
     TC_TEXT("since", "TIME", struct collected, args.since,
             "list: what was added from then on: 2026-11-15T03:00:00Z, or how long ago: 90s, 15m, "
             "2h, 3d."),
@@ -199,7 +212,7 @@ const struct tc_command tc_command_run = {
              "                         [--telemetry FILE...] [--verdicts FILE...]\n"
              "                         [--artifact FILE...] [options]\n"
              "       tracecore run list [--name NAME] [--class CLASS] [--since TIME]\n"
-             "       tracecore run show RUN\n"
+             "       tracecore run show RUN [--slower-than BASE [--point P] [--node N]]\n"
              "       tracecore run diff A B\n"
              "       tracecore run read FILE...\n"
              "\n"
@@ -220,6 +233,7 @@ const struct tc_command tc_command_run = {
              "  tracecore run add results/ --telemetry metrics.prom --name nightly\n"
              "  tracecore run list --since 7d\n"
              "  tracecore run show run-9f86d081\n"
+             "  tracecore run show run-9f86d081 --slower-than nightly\n"
              "  tracecore run diff run-9f86d081 run-60303ae2\n",
     .words = "add list show diff read",
     .take_word = take_word,

@@ -11,8 +11,6 @@
 
 /* Bytes of one run's evidence that are read again; larger files are left to `evidence verify`. */
 #define READ_MAX ((int64_t)64 << 20)
-#define NAME_WIDTH 15
-#define STATE_WIDTH 13
 
 void tc_run_conditions_unmet(struct tc_slice json, struct tc_grow *out)
 {
@@ -74,8 +72,8 @@ static void look_at_all(struct tc_files *files, struct tc_slice uris, struct loo
 }
 
 /* The manifest and the files that it names, as they are now. */
-static struct tc_condition manifest(const struct tc_run_args *args,
-                                    const struct tc_run_set *lineage, char room[TC_CONDITION_ROOM])
+static struct tc_condition manifest(const struct tc_run_args *args, const struct tc_answer *lineage,
+                                    char room[TC_CONDITION_ROOM])
 {
     char dir[TC_DATA_PATH_BYTES];
     struct tc_files *files = NULL;
@@ -87,8 +85,9 @@ static struct tc_condition manifest(const struct tc_run_args *args,
         c.why = TC_LIT("the evidence cannot be read here");
         return c;
     }
-    look_at(files, TC_LIT("the manifest"), tc_run_text(lineage, 0, TC_LINEAGE_MANIFEST_DIGEST), &l);
-    look_at_all(files, tc_run_text(lineage, 0, TC_LINEAGE_RAW_URIS), &l);
+    look_at(files, TC_LIT("the manifest"), tc_answer_text(lineage, 0, TC_LINEAGE_MANIFEST_DIGEST),
+            &l);
+    look_at_all(files, tc_answer_text(lineage, 0, TC_LINEAGE_RAW_URIS), &l);
     tc_files_close(files);
     int len = l.bad > 0
                   ? snprintf(room, TC_CONDITION_ROOM, "%zu of its files missing or damaged: %s%s",
@@ -107,21 +106,13 @@ static void put_lines(struct tc_grow *g, const struct tc_condition *conditions, 
 {
     tc_grow_lit(g, "conditions for publishing\n");
     for (size_t n = 0; n < count; n++) {
-        char first[64];
-        (void)snprintf(first, sizeof first, "  %-*.*s %-*s ", NAME_WIDTH,
-                       (int)conditions[n].name.len, conditions[n].name.ptr, STATE_WIDTH,
-                       tc_condition_state_name(conditions[n].state, true));
-        struct tc_grow why = {{0}, false};
-        tc_grow_format(&why, "{}", tc_as_printable(conditions[n].why));
-        tc_run_words(g, first, tc_grow_slice(&why), "                                ");
-        tc_grow_lit(g, "\n");
-        g->failed |= why.failed;
-        tc_grow_fini(&why);
+        tc_text_finding(g, conditions[n].name, tc_condition_state_name(conditions[n].state, true),
+                        conditions[n].why);
     }
 }
 
 void tc_run_conditions_show(const struct tc_run_args *args, struct tc_slice json,
-                            const struct tc_run_set *lineage, struct tc_grow *text,
+                            const struct tc_answer *lineage, struct tc_grow *text,
                             struct tc_json_out *list, bool *out_met)
 {
     struct tc_condition conditions[TC_CONDITIONS_MAX];

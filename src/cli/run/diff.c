@@ -5,6 +5,7 @@
  */
 #include "base/format.h"
 #include "base/json/json.h"
+#include "base/number.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
@@ -66,7 +67,7 @@ static const struct grain GRAINS[] = {
 #define GRAIN_COUNT TC_COUNT(GRAINS)
 
 struct diff {
-    struct tc_run_set parts[SIDES][PART_COUNT];
+    struct tc_answer parts[SIDES][PART_COUNT];
     char ids[SIDES][TC_RUN_ID_BYTES];
     struct tc_json_parser *parsers[SIDES];
     bool json;
@@ -79,37 +80,17 @@ struct diff {
     struct tc_json_out facts_json;
     struct tc_json_out values_json;
     struct tc_json_out odd_json;
-    struct tc_run_table table;
+    struct tc_text_table table;
 };
-
-static bool same_cell(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
-                      size_t row_b, size_t column)
-{
-    bool known = tc_run_known(a, row_a, column);
-    if (!known || !tc_run_known(b, row_b, column)) {
-        return known == tc_run_known(b, row_b, column);
-    }
-    switch (tc_run_type(a, column)) {
-    case TC_COLUMN_TEXT:
-        return tc_slice_eq(tc_run_text(a, row_a, column), tc_run_text(b, row_b, column));
-    case TC_COLUMN_REAL:
-        return tc_run_real(a, row_a, column) == tc_run_real(b, row_b, column);
-    case TC_COLUMN_INT:
-    case TC_COLUMN_BOOL:
-    case TC_COLUMN_TIME:
-        break;
-    }
-    return tc_run_int(a, row_a, column) == tc_run_int(b, row_b, column);
-}
 
 /* ---- facts ---- */
 
-static void put_side(struct tc_grow *g, const struct tc_run_set *s, size_t column)
+static void put_side(struct tc_grow *g, const struct tc_answer *s, size_t column)
 {
     if (s->row_count == 0) {
         tc_grow_lit(g, "-");
     } else {
-        tc_run_value(g, s, 0, column);
+        tc_answer_value(g, s, 0, column);
     }
 }
 
@@ -129,16 +110,16 @@ static void put_fact(struct diff *d, struct tc_slice text)
         tc_grow_format(&cut, "{}…", tc_slice_head(text, len));
         text = tc_grow_slice(&cut);
     }
-    tc_run_table_cell(&d->table, text);
+    tc_text_table_cell(&d->table, text);
     d->facts.failed |= cut.failed;
     tc_grow_fini(&cut);
 }
 
 static void tell_fact(struct diff *d, enum part part, size_t column)
 {
-    const struct tc_run_set *a = &d->parts[SIDE_A][part];
-    const struct tc_run_set *b = &d->parts[SIDE_B][part];
-    const char *name = a->row_count > 0 ? tc_run_name(a, column) : tc_run_name(b, column);
+    const struct tc_answer *a = &d->parts[SIDE_A][part];
+    const struct tc_answer *b = &d->parts[SIDE_B][part];
+    const char *name = a->row_count > 0 ? tc_answer_name(a, column) : tc_answer_name(b, column);
     struct tc_grow sides[SIDES] = {{{0}, false}, {{0}, false}};
     put_side(&sides[SIDE_A], a, column);
     put_side(&sides[SIDE_B], b, column);
@@ -148,9 +129,9 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
         tc_json_put_cstr(j, "part", PARTS[part].name);
         tc_json_put_cstr(j, "field", name);
         for (size_t n = 0; n < SIDES; n++) {
-            const struct tc_run_set *s = &d->parts[n][part];
+            const struct tc_answer *s = &d->parts[n][part];
             tc_json_key_plain(j, n == SIDE_A ? TC_LIT("a") : TC_LIT("b"));
-            if (s->row_count == 0 || !tc_run_known(s, 0, column)) {
+            if (s->row_count == 0 || !tc_answer_known(s, 0, column)) {
                 tc_json_add_null(j);
             } else {
                 tc_json_add_str(j, tc_grow_slice(&sides[n]));
@@ -158,8 +139,8 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
         }
         tc_json_end_object(j);
     } else {
-        tc_run_table_cell(&d->table, tc_slice_cstr(PARTS[part].name));
-        tc_run_table_cell(&d->table, tc_slice_cstr(name));
+        tc_text_table_cell(&d->table, tc_slice_cstr(PARTS[part].name));
+        tc_text_table_cell(&d->table, tc_slice_cstr(name));
         put_fact(d, tc_grow_slice(&sides[SIDE_A]));
         put_fact(d, tc_grow_slice(&sides[SIDE_B]));
     }
@@ -171,14 +152,14 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
 static void compare_facts(struct diff *d)
 {
     for (enum part part = PART_RUN; part <= PART_CLUSTER; part++) {
-        const struct tc_run_set *a = &d->parts[SIDE_A][part];
-        const struct tc_run_set *b = &d->parts[SIDE_B][part];
+        const struct tc_answer *a = &d->parts[SIDE_A][part];
+        const struct tc_answer *b = &d->parts[SIDE_B][part];
         /* Column 0 is the run's id, or the digest of the others. */
         for (size_t c = 1; c < a->column_count; c++) {
             bool both = a->row_count > 0 && b->row_count > 0;
-            const struct tc_run_set *one = a->row_count > 0 ? a : b;
-            bool differs =
-                both ? !same_cell(a, 0, b, 0, c) : one->row_count > 0 && tc_run_known(one, 0, c);
+            const struct tc_answer *one = a->row_count > 0 ? a : b;
+            bool differs = both ? !tc_answer_same(a, 0, b, 0, c)
+                                : one->row_count > 0 && tc_answer_known(one, 0, c);
             if (differs) {
                 tell_fact(d, part, c);
             }
@@ -188,19 +169,19 @@ static void compare_facts(struct diff *d)
 
 /* ---- values ---- */
 
-static void put_point(struct tc_grow *g, const struct grain *grain, const struct tc_run_set *s,
+static void put_point(struct tc_grow *g, const struct grain *grain, const struct tc_answer *s,
                       size_t row)
 {
     bool any = false;
     for (size_t n = 0; n < grain->key_count; n++) {
-        if (!tc_run_known(s, row, grain->keys[n])) {
+        if (!tc_answer_known(s, row, grain->keys[n])) {
             continue;
         }
         tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
-        if (tc_run_type(s, grain->keys[n]) != TC_COLUMN_TEXT) {
-            tc_grow_format(g, "{}=", tc_run_name(s, grain->keys[n]));
+        if (tc_answer_type(s, grain->keys[n]) != TC_COLUMN_TEXT) {
+            tc_grow_format(g, "{}=", tc_answer_name(s, grain->keys[n]));
         }
-        tc_run_value(g, s, row, grain->keys[n]);
+        tc_answer_value(g, s, row, grain->keys[n]);
         any = true;
     }
     tc_grow_str(g, any ? TC_EMPTY : TC_LIT("the whole"));
@@ -228,28 +209,29 @@ static void tell_odd(struct diff *d, struct tc_slice point, const char *metric, 
     tc_grow_lit(g, "\n");
 }
 
-static void tell_value(struct diff *d, struct tc_slice point, const struct tc_run_set *a,
-                       size_t row_a, const struct tc_run_set *b, size_t row_b, size_t column)
+static void tell_value(struct diff *d, struct tc_slice point, const struct tc_answer *a,
+                       size_t row_a, const struct tc_answer *b, size_t row_b, size_t column)
 {
-    double x = tc_run_real(a, row_a, column);
-    double y = tc_run_real(b, row_b, column);
+    double x = tc_answer_real(a, row_a, column);
+    double y = tc_answer_real(b, row_b, column);
     if (d->json) {
         struct tc_json_out *j = &d->values_json;
         tc_json_add_object(j);
         tc_json_put_some(j, "point", point);
-        tc_json_put_some(j, "metric", tc_slice_cstr(tc_run_name(a, column)));
+        tc_json_put_some(j, "metric", tc_slice_cstr(tc_answer_name(a, column)));
         tc_run_diff_pair(j, x, y);
         tc_json_end_object(j);
         return;
     }
     if (x == y) {
-        tc_grow_format(&d->equal, "{}{}", d->equal.buf.len > 0 ? ", " : "", tc_run_name(a, column));
+        tc_grow_format(&d->equal, "{}{}", d->equal.buf.len > 0 ? ", " : "",
+                       tc_answer_name(a, column));
         return;
     }
-    tc_run_table_cell(&d->table, tc_slice_cstr(tc_run_name(a, column)));
-    tc_run_table_value(&d->table, a, row_a, column);
-    tc_run_table_value(&d->table, b, row_b, column);
-    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
+    tc_text_table_cell(&d->table, tc_slice_cstr(tc_answer_name(a, column)));
+    tc_text_table_value(&d->table, a, row_a, column);
+    tc_text_table_value(&d->table, b, row_b, column);
+    tc_text_table_format(&d->table, "{}", tc_as_ratio(x, y));
 }
 
 /* What was found for one point, for people. */
@@ -260,16 +242,16 @@ static void put_values(struct diff *d, struct tc_slice point)
         tc_grow_format(g, "\n{}\n", point);
     }
     if (d->table.cell_count > 0) {
-        (void)tc_run_table_print(&d->table, g, "  ");
+        (void)tc_text_table_print(&d->table, g, "  ");
     }
     if (d->equal.buf.len > 0) {
         tc_grow_lit(g, "  equal:\n");
-        tc_run_words(g, "    ", tc_grow_slice(&d->equal), "    ");
+        tc_text_words(g, "    ", tc_grow_slice(&d->equal), "    ");
         tc_grow_lit(g, "\n");
     }
     g->failed |= d->equal.failed;
     tc_grow_fini(&d->equal);
-    tc_run_table_fini(&d->table);
+    tc_text_table_fini(&d->table);
 }
 
 /* The definitions of a row; false when they cannot be read. */
@@ -277,29 +259,29 @@ static bool definitions_of(struct diff *d, size_t side, const struct grain *grai
                            struct tc_json *out)
 {
     struct tc_error err;
-    struct tc_slice text = tc_run_text(&d->parts[side][grain->part], row, grain->definitions);
+    struct tc_slice text = tc_answer_text(&d->parts[side][grain->part], row, grain->definitions);
     return text.len > 0 && tc_json_parse(d->parsers[side], text, out, &err) == TC_OK;
 }
 
 static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a, size_t row_b)
 {
-    const struct tc_run_set *a = &d->parts[SIDE_A][grain->part];
-    const struct tc_run_set *b = &d->parts[SIDE_B][grain->part];
+    const struct tc_answer *a = &d->parts[SIDE_A][grain->part];
+    const struct tc_answer *b = &d->parts[SIDE_B][grain->part];
     struct tc_grow point = {0};
     struct tc_json of_a;
     struct tc_json of_b;
     put_point(&point, grain, a, row_a);
     if (!d->json) {
-        d->table = (struct tc_run_table){.column_count = 4,
-                                         .heads = {"metric", "first", "second", "ratio"},
-                                         .right = {false, true, true, true},
-                                         .flexible = 0};
+        d->table = (struct tc_text_table){.column_count = 4,
+                                          .heads = {"metric", "first", "second", "ratio"},
+                                          .right = {false, true, true, true},
+                                          .flexible = 0};
     }
     bool ok = definitions_of(d, SIDE_A, grain, row_a, &of_a) &&
               definitions_of(d, SIDE_B, grain, row_b, &of_b);
     for (size_t c = grain->definitions + 1; ok && c < a->column_count; c++) {
-        struct tc_slice name = tc_slice_cstr(tc_run_name(a, c));
-        bool both = tc_run_known(a, row_a, c) && tc_run_known(b, row_b, c);
+        struct tc_slice name = tc_slice_cstr(tc_answer_name(a, c));
+        bool both = tc_answer_known(a, row_a, c) && tc_answer_known(b, row_b, c);
         struct tc_slice id_a = tc_json_get_string(of_a, name);
         struct tc_slice id_b = tc_json_get_string(of_b, name);
         if (!both || (id_a.len == 0 && id_b.len == 0)) {
@@ -308,7 +290,7 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
         if (tc_slice_eq(id_a, id_b)) {
             tell_value(d, tc_grow_slice(&point), a, row_a, b, row_b, c);
         } else {
-            tell_odd(d, tc_grow_slice(&point), tc_run_name(a, c),
+            tell_odd(d, tc_grow_slice(&point), tc_answer_name(a, c),
                      "not comparable: definitions differ", id_a, id_b);
         }
     }
@@ -319,11 +301,11 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
     tc_grow_fini(&point);
 }
 
-static bool same_point_of(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
+static bool same_point_of(const struct tc_answer *a, size_t row_a, const struct tc_answer *b,
                           size_t row_b, const struct grain *grain)
 {
     for (size_t n = 0; n < grain->key_count; n++) {
-        if (!same_cell(a, row_a, b, row_b, grain->keys[n])) {
+        if (!tc_answer_same(a, row_a, b, row_b, grain->keys[n])) {
             return false;
         }
     }
@@ -340,8 +322,8 @@ static bool same_point(const struct diff *d, const struct grain *grain, size_t r
 static const char *why_lone(const struct diff *d, const struct grain *grain, size_t side,
                             size_t row)
 {
-    const struct tc_run_set *own = &d->parts[side][grain->part];
-    const struct tc_run_set *other = &d->parts[1 - side][grain->part];
+    const struct tc_answer *own = &d->parts[side][grain->part];
+    const struct tc_answer *other = &d->parts[1 - side][grain->part];
     size_t here = 0;
     size_t there = 0;
     for (size_t n = 0; n < own->row_count; n++) {
@@ -408,9 +390,9 @@ static void tell_telemetry(struct diff *d)
     uint64_t slices[SIDES] = {0, 0};
     char texts[SIDES][48];
     for (size_t side = 0; side < SIDES; side++) {
-        const struct tc_run_set *s = &d->parts[side][PART_TELEMETRY];
+        const struct tc_answer *s = &d->parts[side][PART_TELEMETRY];
         for (size_t row = 0; row < s->row_count; row++) {
-            slices[side] += (uint64_t)tc_run_int(s, row, 1);
+            slices[side] += (uint64_t)tc_answer_int(s, row, 1);
         }
         (void)snprintf(texts[side], sizeof texts[side], "%llu slices",
                        (unsigned long long)slices[side]);
@@ -439,8 +421,8 @@ static bool compare_all(struct diff *d)
 
 static void start_table(struct diff *d, const char *third, const char *fourth)
 {
-    tc_run_table_fini(&d->table);
-    d->table = (struct tc_run_table){
+    tc_text_table_fini(&d->table);
+    d->table = (struct tc_text_table){
         .column_count = 4, .heads = {"part", "field", third, fourth}, .flexible = 2};
 }
 
@@ -451,9 +433,9 @@ static void put_text(struct diff *d, struct tc_grow *g)
     if (d->table.cell_count == 0) {
         tc_grow_lit(g, "same in all that is known of workload, software, hardware and cluster\n");
     } else {
-        (void)tc_run_table_print(&d->table, g, "");
+        (void)tc_text_table_print(&d->table, g, "");
     }
-    tc_run_table_fini(&d->table);
+    tc_text_table_fini(&d->table);
     g->failed |= !compare_all(d);
     tc_grow_str(g, tc_grow_slice(&d->values));
     if (d->odd.buf.len > 0) {
@@ -461,7 +443,7 @@ static void put_text(struct diff *d, struct tc_grow *g)
     }
     tc_grow_lit(g,
                 "\nThis sets two runs beside each other. It is no statistical comparison: one run\n"
-                "each says nothing of chance.\n");
+                "each says nothing of chance. `tracecore compare` compares groups of runs.\n");
     g->failed |= d->facts.failed || d->values.failed || d->odd.failed;
 }
 
@@ -500,7 +482,7 @@ static tc_status ask_side(struct tc_warehouse *w, struct diff *d, size_t side, s
 {
     struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(d->ids[side])};
     for (size_t n = 0; n < PART_COUNT; n++) {
-        TC_TRY(tc_run_query(w, PARTS[n].sql, &id, 1, &d->parts[side][n], err));
+        TC_TRY(tc_answer_query(w, PARTS[n].sql, &id, 1, &d->parts[side][n], err));
     }
     d->parsers[side] = tc_json_parser_create();
     return d->parsers[side] == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the answer")
@@ -525,7 +507,7 @@ static int diff_in(struct tc_warehouse *w, const struct tc_run_args *args, struc
     } else {
         put_text(d, &g);
     }
-    return tc_run_print(&g, TC_EXIT_OK);
+    return tc_output_grown("run", &g, TC_EXIT_OK);
 }
 
 int tc_run_diff(const struct tc_run_args *args)
@@ -542,7 +524,7 @@ int tc_run_diff(const struct tc_run_args *args)
         code = diff_in(w, args, d);
         for (size_t side = 0; side < SIDES; side++) {
             for (size_t n = 0; n < PART_COUNT; n++) {
-                tc_run_set_fini(&d->parts[side][n]);
+                tc_answer_fini(&d->parts[side][n]);
             }
             tc_json_parser_destroy(d->parsers[side]);
         }
@@ -550,7 +532,7 @@ int tc_run_diff(const struct tc_run_args *args)
         tc_grow_fini(&d->values);
         tc_grow_fini(&d->odd);
         tc_grow_fini(&d->equal);
-        tc_run_table_fini(&d->table);
+        tc_text_table_fini(&d->table);
     }
     free(d);
     tc_warehouse_close(w);

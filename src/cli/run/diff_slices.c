@@ -5,6 +5,7 @@
  * metric and unit are the same.
  */
 #include "base/format.h"
+#include "base/number.h"
 #include "cli/run/run.h"
 
 #include <stdlib.h>
@@ -34,14 +35,14 @@ enum {
 };
 
 struct slices {
-    const struct tc_run_set *a;
-    const struct tc_run_set *b;
+    const struct tc_answer *a;
+    const struct tc_answer *b;
     bool json;
     struct tc_grow *values;
     struct tc_grow *odd;
     struct tc_json_out *values_json;
     struct tc_json_out *odd_json;
-    struct tc_run_table table;
+    struct tc_text_table table;
     uint64_t lines;
     uint64_t lines_left;
     uint64_t equal;
@@ -49,23 +50,23 @@ struct slices {
     uint64_t odd_left;
 };
 
-static int compare_cells(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
+static int compare_cells(const struct tc_answer *a, size_t row_a, const struct tc_answer *b,
                          size_t row_b, size_t column)
 {
-    bool has_x = tc_run_known(a, row_a, column);
-    bool has_y = tc_run_known(b, row_b, column);
+    bool has_x = tc_answer_known(a, row_a, column);
+    bool has_y = tc_answer_known(b, row_b, column);
     if (!has_x || !has_y) {
         return (has_x ? 1 : 0) - (has_y ? 1 : 0);
     }
     if (column == COL_RANK) {
-        int64_t x = tc_run_int(a, row_a, column);
-        int64_t y = tc_run_int(b, row_b, column);
+        int64_t x = tc_answer_int(a, row_a, column);
+        int64_t y = tc_answer_int(b, row_b, column);
         return (x > y) - (x < y);
     }
-    return tc_slice_cmp(tc_run_text(a, row_a, column), tc_run_text(b, row_b, column));
+    return tc_slice_cmp(tc_answer_text(a, row_a, column), tc_answer_text(b, row_b, column));
 }
 
-static int compare_keys(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
+static int compare_keys(const struct tc_answer *a, size_t row_a, const struct tc_answer *b,
                         size_t row_b, size_t end)
 {
     int order = 0;
@@ -78,14 +79,14 @@ static int compare_keys(const struct tc_run_set *a, size_t row_a, const struct t
 /* The order of the query, by time, stays among equal keys. */
 static int by_keys(const void *x, const void *y, void *context)
 {
-    const struct tc_run_set *s = *(const struct tc_run_set **)context;
+    const struct tc_answer *s = *(const struct tc_answer **)context;
     size_t a = *(const size_t *)x;
     size_t b = *(const size_t *)y;
     int order = compare_keys(s, a, s, b, KEY_END);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
-static size_t *sorted(const struct tc_run_set *s)
+static size_t *sorted(const struct tc_answer *s)
 {
     size_t *order = calloc(s->row_count + 1, sizeof *order);
     for (size_t n = 0; order != NULL && n < s->row_count; n++) {
@@ -98,18 +99,18 @@ static size_t *sorted(const struct tc_run_set *s)
 }
 
 /* Family, point and scope in words. */
-static void put_point(struct tc_grow *g, const struct tc_run_set *s, size_t row, bool family)
+static void put_point(struct tc_grow *g, const struct tc_answer *s, size_t row, bool family)
 {
     static const size_t columns[] = {COL_FAMILY, COL_POINT, COL_NODE,
                                      COL_GPU,    COL_RANK,  COL_REQUEST_CLASS};
     bool any = false;
     for (size_t n = family ? 0 : 1; n < TC_COUNT(columns); n++) {
-        if (tc_run_known(s, row, columns[n])) {
+        if (tc_answer_known(s, row, columns[n])) {
             tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
             if (columns[n] == COL_RANK) {
                 tc_grow_lit(g, "rank=");
             }
-            tc_run_value(g, s, row, columns[n]);
+            tc_answer_value(g, s, row, columns[n]);
             any = true;
         }
     }
@@ -132,11 +133,11 @@ static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, s
     put_point(&point, d->a, row_a, false);
     tc_json_add_object(j);
     tc_json_put_some(j, "point", tc_grow_slice(&point));
-    tc_json_put_some(j, "family", tc_run_text(d->a, row_a, COL_FAMILY));
-    tc_json_put_some(j, "metric", tc_run_text(d->a, row_a, COL_METRIC));
-    tc_json_put_some(j, "unit", tc_run_text(d->a, row_a, COL_UNIT));
-    tc_json_put_cstr(j, "statistic", tc_run_name(d->a, column));
-    tc_run_diff_pair(j, tc_run_real(d->a, row_a, column), tc_run_real(d->b, row_b, column));
+    tc_json_put_some(j, "family", tc_answer_text(d->a, row_a, COL_FAMILY));
+    tc_json_put_some(j, "metric", tc_answer_text(d->a, row_a, COL_METRIC));
+    tc_json_put_some(j, "unit", tc_answer_text(d->a, row_a, COL_UNIT));
+    tc_json_put_cstr(j, "statistic", tc_answer_name(d->a, column));
+    tc_run_diff_pair(j, tc_answer_real(d->a, row_a, column), tc_answer_real(d->b, row_b, column));
     tc_json_end_object(j);
     d->values->failed |= point.failed;
     tc_grow_fini(&point);
@@ -145,8 +146,8 @@ static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, s
 static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t column)
 {
     struct tc_grow cell = {0};
-    double x = tc_run_real(d->a, row_a, column);
-    double y = tc_run_real(d->b, row_b, column);
+    double x = tc_answer_real(d->a, row_a, column);
+    double y = tc_answer_real(d->b, row_b, column);
     if (x == y) {
         d->equal++;
         return;
@@ -156,14 +157,14 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
         return;
     }
     d->lines++;
-    tc_run_table_format(
-        &d->table, "{}{}", tc_run_as_value(d->a, row_a, COL_METRIC),
-        tc_when(column != COL_LAST && column != COL_MEAN, " {}", tc_run_name(d->a, column)));
+    tc_text_table_format(
+        &d->table, "{}{}", tc_answer_as_value(d->a, row_a, COL_METRIC),
+        tc_when(column != COL_LAST && column != COL_MEAN, " {}", tc_answer_name(d->a, column)));
     put_point(&cell, d->a, row_a, false);
-    tc_run_table_cell(&d->table, tc_grow_slice(&cell));
-    tc_run_table_value(&d->table, d->a, row_a, column);
-    tc_run_table_value(&d->table, d->b, row_b, column);
-    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
+    tc_text_table_cell(&d->table, tc_grow_slice(&cell));
+    tc_text_table_value(&d->table, d->a, row_a, column);
+    tc_text_table_value(&d->table, d->b, row_b, column);
+    tc_text_table_format(&d->table, "{}", tc_as_ratio(x, y));
     d->values->failed |= cell.failed;
     tc_grow_fini(&cell);
 }
@@ -171,7 +172,7 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
 static void compare_pair(struct slices *d, size_t row_a, size_t row_b)
 {
     for (size_t c = COL_MIN; c < COL_COUNT; c++) {
-        if (!tc_run_known(d->a, row_a, c) || !tc_run_known(d->b, row_b, c)) {
+        if (!tc_answer_known(d->a, row_a, c) || !tc_answer_known(d->b, row_b, c)) {
             continue;
         }
         if (d->json) {
@@ -190,7 +191,7 @@ static void end_family(struct slices *d, struct tc_slice family)
         tc_grow_format(g, "\nmeasurements of {}\n", tc_as_printable(family));
     }
     if (d->lines > 0) {
-        (void)tc_run_table_print(&d->table, g, "  ");
+        (void)tc_text_table_print(&d->table, g, "  ");
     }
     if (d->lines_left > 0) {
         tc_grow_format(g, "  and {} more that differ; --json has all\n", d->lines_left);
@@ -198,22 +199,22 @@ static void end_family(struct slices *d, struct tc_slice family)
     if (d->equal > 0) {
         tc_grow_format(g, "  equal: {}{}", d->equal, d->equal == 1 ? " value\n" : " values\n");
     }
-    tc_run_table_fini(&d->table);
+    tc_text_table_fini(&d->table);
     d->lines = d->lines_left = d->equal = 0;
 }
 
 static void start_family(struct slices *d)
 {
-    d->table = (struct tc_run_table){.column_count = 5,
-                                     .heads = {"metric", "point", "first", "second", "ratio"},
-                                     .right = {false, false, true, true, true},
-                                     .flexible = 1,
-                                     .flexible_min = 20};
+    d->table = (struct tc_text_table){.column_count = 5,
+                                      .heads = {"metric", "point", "first", "second", "ratio"},
+                                      .right = {false, false, true, true, true},
+                                      .flexible = 1,
+                                      .flexible_min = 20};
 }
 
 /* ---- what is not compared ---- */
 
-static void tell_odd(struct slices *d, const struct tc_run_set *s, size_t row, bool metric,
+static void tell_odd(struct slices *d, const struct tc_answer *s, size_t row, bool metric,
                      const char *why)
 {
     struct tc_grow point = {0};
@@ -228,20 +229,20 @@ static void tell_odd(struct slices *d, const struct tc_run_set *s, size_t row, b
         tc_json_add_object(d->odd_json);
         tc_json_put_some(d->odd_json, "point", tc_grow_slice(&point));
         if (metric) {
-            tc_json_put_some(d->odd_json, "metric", tc_run_text(s, row, COL_METRIC));
+            tc_json_put_some(d->odd_json, "metric", tc_answer_text(s, row, COL_METRIC));
         }
         tc_json_put_cstr(d->odd_json, "why", why);
         tc_json_end_object(d->odd_json);
     } else {
         tc_grow_format(g, "  {}{}: {}\n", tc_grow_slice(&point),
-                       tc_when(metric, " {}", tc_run_as_value(s, row, COL_METRIC)), why);
+                       tc_when(metric, " {}", tc_answer_as_value(s, row, COL_METRIC)), why);
     }
     g->failed |= point.failed;
     tc_grow_fini(&point);
 }
 
 /* How many rows from `first` on have its keys. */
-static size_t group_at(const struct tc_run_set *s, const size_t *order, size_t first)
+static size_t group_at(const struct tc_answer *s, const size_t *order, size_t first)
 {
     size_t count = first < s->row_count ? 1 : 0;
     while (count > 0 && first + count < s->row_count &&
@@ -252,7 +253,7 @@ static size_t group_at(const struct tc_run_set *s, const size_t *order, size_t f
 }
 
 /* A point that only one of them has is told once, not once per metric. */
-static void tell_lone(struct slices *d, const struct tc_run_set *s, const size_t *order, size_t at,
+static void tell_lone(struct slices *d, const struct tc_answer *s, const size_t *order, size_t at,
                       const size_t *last, bool point_in_other, const char *why)
 {
     if (point_in_other) {
@@ -263,7 +264,7 @@ static void tell_lone(struct slices *d, const struct tc_run_set *s, const size_t
 }
 
 /* Whether the other one has the point, by what is near in its order. */
-static bool has_point(const struct tc_run_set *s, size_t row, const struct tc_run_set *other,
+static bool has_point(const struct tc_answer *s, size_t row, const struct tc_answer *other,
                       const size_t *order, size_t at)
 {
     return (at < other->row_count && compare_keys(s, row, other, order[at], COL_METRIC) == 0) ||
@@ -296,8 +297,8 @@ static void merge(struct slices *d, const size_t *order_a, const size_t *order_b
                     : count_b == 0
                         ? -1
                         : compare_keys(d->a, order_a[at_a], d->b, order_b[at_b], KEY_END);
-        struct tc_slice now = order <= 0 ? tc_run_text(d->a, order_a[at_a], COL_FAMILY)
-                                         : tc_run_text(d->b, order_b[at_b], COL_FAMILY);
+        struct tc_slice now = order <= 0 ? tc_answer_text(d->a, order_a[at_a], COL_FAMILY)
+                                         : tc_answer_text(d->b, order_b[at_b], COL_FAMILY);
         if (!d->json && !tc_slice_eq(now, family)) {
             end_family(d, family);
             start_family(d);
@@ -320,7 +321,7 @@ static void merge(struct slices *d, const size_t *order_a, const size_t *order_b
     }
 }
 
-bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b,
+bool tc_run_diff_slices(const struct tc_answer *a, const struct tc_answer *b,
                         struct tc_grow *values, struct tc_grow *odd,
                         struct tc_json_out *values_json, struct tc_json_out *odd_json)
 {
@@ -340,7 +341,7 @@ bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b,
     if (d.odd_left > 0) {
         tc_grow_format(odd, "  and {} more; --json has all\n", d.odd_left);
     }
-    tc_run_table_fini(&d.table);
+    tc_text_table_fini(&d.table);
     free(order_a);
     free(order_b);
     return ok;

@@ -11,7 +11,7 @@
 enum { COL_ID, COL_NAME };
 
 struct search {
-    const struct tc_run_set *runs;
+    const struct tc_answer *runs;
     struct tc_slice word;
     const char *command;
     bool quiet;
@@ -32,8 +32,8 @@ enum way { WAY_ID, WAY_NAME, WAY_ID_START, WAY_NAME_START, WAY_COUNT };
 
 static bool means(const struct search *s, enum way way, size_t row)
 {
-    struct tc_slice id = tc_run_text(s->runs, row, COL_ID);
-    struct tc_slice name = tc_run_text(s->runs, row, COL_NAME);
+    struct tc_slice id = tc_answer_text(s->runs, row, COL_ID);
+    struct tc_slice name = tc_answer_text(s->runs, row, COL_NAME);
     switch (way) {
     case WAY_ID:
         return tc_slice_eq(id, s->word);
@@ -54,8 +54,8 @@ static void tell_several(const struct search *s)
     tc_say(s->command, "\"%.*s\" means %zu runs; give the id, or more of it:", TC_FMT(s->word),
            s->hits);
     for (size_t n = 0; n < s->hits && n < TOLD_MAX; n++) {
-        tc_say_plain("  %.*s  %.*s", TC_FMT(tc_run_text(s->runs, s->hit[n], COL_ID)),
-                     TC_FMT(tc_run_text(s->runs, s->hit[n], COL_NAME)));
+        tc_say_plain("  %.*s  %.*s", TC_FMT(tc_answer_text(s->runs, s->hit[n], COL_ID)),
+                     TC_FMT(tc_answer_text(s->runs, s->hit[n], COL_NAME)));
     }
     if (s->hits > TOLD_MAX) {
         tc_say_plain("  and %zu more", s->hits - TOLD_MAX);
@@ -68,7 +68,7 @@ static void tell_none(const struct search *s)
     size_t least = SIZE_MAX;
     for (size_t row = 0; row < s->runs->row_count; row++) {
         for (size_t c = COL_ID; c <= COL_NAME; c++) {
-            struct tc_slice other = tc_run_text(s->runs, row, c);
+            struct tc_slice other = tc_answer_text(s->runs, row, c);
             size_t distance = tc_slice_distance(s->word, other);
             if (other.len > 0 && distance < least) {
                 least = distance;
@@ -96,7 +96,7 @@ static bool choose(struct search *s, char out_id[TC_RUN_ID_BYTES])
     }
     if (s->hits == 1) {
         (void)snprintf(out_id, TC_RUN_ID_BYTES, "%.*s",
-                       TC_FMT(tc_run_text(s->runs, s->hit[0], COL_ID)));
+                       TC_FMT(tc_answer_text(s->runs, s->hit[0], COL_ID)));
     } else if (!s->quiet && s->hits == 0) {
         tell_none(s);
     } else if (!s->quiet) {
@@ -113,16 +113,16 @@ static bool choose(struct search *s, char out_id[TC_RUN_ID_BYTES])
 static bool find(struct search *s, struct tc_warehouse *w, const char *sql,
                  char out_id[TC_RUN_ID_BYTES])
 {
-    struct tc_run_set runs;
+    struct tc_answer runs;
     struct tc_error err = {0};
-    if (tc_run_query(w, sql, NULL, 0, &runs, &err) != TC_OK) {
+    if (tc_answer_query(w, sql, NULL, 0, &runs, &err) != TC_OK) {
         tc_say(s->command, "%s", err.message);
         return false;
     }
     s->runs = &runs;
     bool found = choose(s, out_id);
     s->runs = NULL;
-    tc_run_set_fini(&runs);
+    tc_answer_fini(&runs);
     return found;
 }
 

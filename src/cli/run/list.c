@@ -109,10 +109,10 @@ static bool make_wish(const struct tc_run_args *args, struct wish *w)
 /* Ids that are digests are short for people: the start of one is enough for `run show`. */
 #define ID_SHOWN 12
 
-static void put_cell(struct tc_run_table *t, const struct tc_run_set *s, size_t row, size_t column)
+static void put_cell(struct tc_text_table *t, const struct tc_answer *s, size_t row, size_t column)
 {
     struct tc_grow g = {0};
-    tc_run_value(&g, s, row, column);
+    tc_answer_value(&g, s, row, column);
     struct tc_slice text = tc_grow_slice(&g);
     if (column == LIST_ID && text.len == ID_LEN && tc_slice_starts(text, TC_LIT("run-"))) {
         text = tc_slice_head(text, ID_SHOWN);
@@ -122,11 +122,11 @@ static void put_cell(struct tc_run_table *t, const struct tc_run_set *s, size_t 
         text = tc_slice_head(text, sizeof "2026-11-16" - 1);
     }
     t->failed |= g.failed;
-    tc_run_table_cell(t, text);
+    tc_text_table_cell(t, text);
     tc_grow_fini(&g);
 }
 
-static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t count)
+static void put_table(struct tc_grow *g, const struct tc_answer *s, size_t count)
 {
     static const struct {
         const char *head;
@@ -141,9 +141,9 @@ static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t coun
     };
     bool any = false;
     for (size_t row = 0; row < count; row++) {
-        any = any || tc_run_int(s, row, LIST_INCIDENTS) > 0;
+        any = any || tc_answer_int(s, row, LIST_INCIDENTS) > 0;
     }
-    struct tc_run_table t = {.flexible = 1, .flexible_min = 14};
+    struct tc_text_table t = {.flexible = 1, .flexible_min = 14};
     size_t used[TC_COUNT(columns)];
     for (size_t c = 0; c < TC_COUNT(columns); c++) {
         if (any || columns[c].column != LIST_INCIDENTS) {
@@ -157,12 +157,12 @@ static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t coun
             put_cell(&t, s, row, used[c]);
         }
     }
-    (void)tc_run_table_print(&t, g, "");
-    tc_run_table_fini(&t);
+    (void)tc_text_table_print(&t, g, "");
+    tc_text_table_fini(&t);
 }
 
 static int print_list(const struct tc_run_args *args, const struct wish *w,
-                      const struct tc_run_set *s)
+                      const struct tc_answer *s)
 {
     struct tc_grow g = {0};
     size_t count = w->limit == 0 || s->row_count < w->limit ? s->row_count : (size_t)w->limit;
@@ -170,7 +170,7 @@ static int print_list(const struct tc_run_args *args, const struct wish *w,
     if (args->json) {
         struct tc_json_out j = tc_json_out_grow(&g);
         for (size_t row = 0; row < count; row++) {
-            tc_run_row_json(&j, s, row);
+            tc_answer_row_json(&j, s, row);
             (void)tc_json_done_line(&j);
         }
     } else if (count > 0) {
@@ -183,13 +183,13 @@ static int print_list(const struct tc_run_args *args, const struct wish *w,
     } else if (left > 0) {
         tc_say("run", "%s%zu more; --limit 0 shows all", s->cut ? "more than " : "", left);
     }
-    return tc_run_print(&g, TC_EXIT_OK);
+    return tc_output_grown("run", &g, TC_EXIT_OK);
 }
 
 int tc_run_list(const struct tc_run_args *args)
 {
     struct wish w;
-    struct tc_run_set s;
+    struct tc_answer s;
     struct tc_error err = {0};
     if (!make_wish(args, &w)) {
         return tc_command_misused(&tc_command_run);
@@ -199,11 +199,11 @@ int tc_run_list(const struct tc_run_args *args)
         return TC_EXIT_BAD;
     }
     int code = TC_EXIT_BAD;
-    if (tc_run_query(warehouse, w.sql, w.binds, w.bind_count, &s, &err) != TC_OK) {
+    if (tc_answer_query(warehouse, w.sql, w.binds, w.bind_count, &s, &err) != TC_OK) {
         tc_say("run", "%s", err.message);
     } else {
         code = print_list(args, &w, &s);
-        tc_run_set_fini(&s);
+        tc_answer_fini(&s);
     }
     tc_warehouse_close(warehouse);
     return code;

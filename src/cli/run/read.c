@@ -159,5 +159,5 @@ int tc_run_read(const struct tc_run_args *args)
         int one = read_one(args, reader, args->words[i], &out);
         status = one > status ? one : status;
     }
-    return tc_run_print(&out, status);
+    return tc_output_grown("run", &out, status);
 }

@@ -104,7 +104,7 @@ static const struct {
 };
 
 struct shown {
-    struct tc_run_set parts[PART_COUNT];
+    struct tc_answer parts[PART_COUNT];
 };
 
 static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s,
@@ -114,7 +114,7 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
     struct tc_bind keys[] = {key, key, key};
     for (size_t n = 0; n < PART_COUNT; n++) {
         size_t count = n == PART_DEFINITIONS ? 3 : 1;
-        TC_TRY(tc_run_query(w, PARTS[n].sql, keys, count, &s->parts[n], err));
+        TC_TRY(tc_answer_query(w, PARTS[n].sql, keys, count, &s->parts[n], err));
     }
     return TC_OK;
 }
@@ -124,18 +124,18 @@ static void put_json(struct tc_grow *g, const struct tc_run_args *args, const st
     bool met = false;
     struct tc_json_out j = tc_json_object_grow(g);
     for (size_t n = 0; n < PART_JSON_END; n++) {
-        const struct tc_run_set *set = &s->parts[n];
+        const struct tc_answer *set = &s->parts[n];
         tc_json_key_plain(&j, tc_slice_cstr(PARTS[n].name));
         if (!PARTS[n].single) {
-            tc_run_rows_json(&j, set);
+            tc_answer_rows_json(&j, set);
         } else if (set->row_count > 0) {
-            tc_run_row_json(&j, set, 0);
+            tc_answer_row_json(&j, set, 0);
         } else {
             tc_json_add_null(&j);
         }
     }
     tc_json_key(&j, "conditions");
-    tc_run_conditions_show(args, tc_run_text(&s->parts[PART_RUN], 0, TC_RUN_CONDITIONS),
+    tc_run_conditions_show(args, tc_answer_text(&s->parts[PART_RUN], 0, TC_RUN_CONDITIONS),
                            &s->parts[PART_LINEAGE], NULL, &j, &met);
     tc_json_put_bool(&j, "publishable", met);
     (void)tc_json_end_line(&j);
@@ -144,38 +144,39 @@ static void put_json(struct tc_grow *g, const struct tc_run_args *args, const st
 /* ---- for people ---- */
 
 /* A line "label value" of the run's row; nothing when it is NULL. */
-static void put_column(struct tc_grow *g, const struct tc_run_set *run, const char *label,
+static void put_column(struct tc_grow *g, const struct tc_answer *run, const char *label,
                        size_t column)
 {
-    if (tc_run_known(run, 0, column)) {
+    if (tc_answer_known(run, 0, column)) {
         tc_grow_format(g, "  {} {}\n", tc_as_padded(tc_slice_cstr(label), LABEL_WIDTH),
-                       tc_run_as_value(run, 0, column));
+                       tc_answer_as_value(run, 0, column));
     }
 }
 
-static void put_times(struct tc_grow *g, const struct tc_run_set *run)
+static void put_times(struct tc_grow *g, const struct tc_answer *run)
 {
-    int64_t started = tc_run_int(run, 0, TC_RUN_STARTED);
-    int64_t ended = tc_run_int(run, 0, TC_RUN_ENDED);
+    int64_t started = tc_answer_int(run, 0, TC_RUN_STARTED);
+    int64_t ended = tc_answer_int(run, 0, TC_RUN_ENDED);
     put_column(g, run, "started", TC_RUN_STARTED);
-    if (tc_run_known(run, 0, TC_RUN_ENDED)) {
-        bool lasted = tc_run_known(run, 0, TC_RUN_STARTED) && ended > started &&
+    if (tc_answer_known(run, 0, TC_RUN_ENDED)) {
+        bool lasted = tc_answer_known(run, 0, TC_RUN_STARTED) && ended > started &&
                       ended - started < INT64_MAX / 1000;
         int64_t length_ns = lasted ? (ended - started) * 1000 : 0;
         tc_grow_format(g, "  {} {}{}\n", tc_as_padded(TC_LIT("ended"), LABEL_WIDTH),
-                       tc_run_as_value(run, 0, TC_RUN_ENDED),
+                       tc_answer_as_value(run, 0, TC_RUN_ENDED),
                        tc_when(lasted, " ({})", tc_as_duration(length_ns)));
     }
     put_column(g, run, "added", TC_RUN_ADDED);
 }
 
-static void put_run(struct tc_grow *g, const struct tc_run_set *run, bool is_publishable)
+static void put_run(struct tc_grow *g, const struct tc_answer *run, bool is_publishable)
 {
-    tc_grow_format(g, "{}  {}\n  {} {}{}", tc_run_as_value(run, 0, TC_RUN_RUN_ID),
-                   tc_run_as_value(run, 0, TC_RUN_NAME), tc_as_padded(TC_LIT("class"), LABEL_WIDTH),
-                   tc_run_as_value(run, 0, TC_RUN_CLASS),
+    tc_grow_format(g, "{}  {}\n  {} {}{}", tc_answer_as_value(run, 0, TC_RUN_RUN_ID),
+                   tc_answer_as_value(run, 0, TC_RUN_NAME),
+                   tc_as_padded(TC_LIT("class"), LABEL_WIDTH),
+                   tc_answer_as_value(run, 0, TC_RUN_CLASS),
                    is_publishable ? ", may be published\n"
-                   : tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)
+                   : tc_answer_known(run, 0, TC_RUN_CONTRACT_DIGEST)
                        ? ", not to be published: see its conditions\n"
                        : ", not to be published: it has no contract\n");
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
@@ -189,28 +190,30 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run, bool is_pub
     put_column(g, run, "job uid", TC_RUN_JOB_UID);
     put_column(g, run, "case", TC_RUN_CASE_ID);
     tc_grow_format(g, "  {} {} of {}{}\n", tc_as_padded(TC_LIT("replicate"), LABEL_WIDTH),
-                   tc_run_as_value(run, 0, TC_RUN_REPLICATE_INDEX),
-                   tc_run_as_value(run, 0, TC_RUN_REPLICATE_GROUP),
-                   tc_when(tc_run_known(run, 0, TC_RUN_MIN_REPLICATES), "; the contract wants {}",
-                           tc_run_as_value(run, 0, TC_RUN_MIN_REPLICATES)));
+                   tc_answer_as_value(run, 0, TC_RUN_REPLICATE_INDEX),
+                   tc_answer_as_value(run, 0, TC_RUN_REPLICATE_GROUP),
+                   tc_when(tc_answer_known(run, 0, TC_RUN_MIN_REPLICATES),
+                           "; the contract wants {}",
+                           tc_answer_as_value(run, 0, TC_RUN_MIN_REPLICATES)));
     put_column(g, run, "workload", TC_RUN_SPEC_DIGEST);
     put_column(g, run, "contract", TC_RUN_CONTRACT_DIGEST);
 }
 
 /* What is known of a dimension, a line per column. */
-static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const char *title)
+static void put_dimension(struct tc_grow *g, const struct tc_answer *set, const char *title)
 {
     bool any = false;
     for (size_t c = 1; set->row_count > 0 && c < set->column_count; c++) {
-        if (!tc_run_known(set, 0, c) || strcmp(tc_run_name(set, c), "workload_spec_digest") == 0) {
+        if (!tc_answer_known(set, 0, c) ||
+            strcmp(tc_answer_name(set, c), "workload_spec_digest") == 0) {
             continue;
         }
         if (!any) {
             tc_grow_format(g, "{}\n", title);
             any = true;
         }
-        tc_grow_format(g, "  {} {}\n", tc_as_padded(tc_slice_cstr(tc_run_name(set, c)), 18),
-                       tc_run_as_value(set, 0, c));
+        tc_grow_format(g, "  {} {}\n", tc_as_padded(tc_slice_cstr(tc_answer_name(set, c)), 18),
+                       tc_answer_as_value(set, 0, c));
     }
 }
 
@@ -265,21 +268,21 @@ static const struct outcome_column TELEMETRY_COLUMNS[] = {
 /* Points whose measurements are shown. */
 #define POINTS_MAX 12
 
-static bool is_known(const struct tc_run_set *set, size_t column)
+static bool is_known(const struct tc_answer *set, size_t column)
 {
     for (size_t row = 0; row < set->row_count; row++) {
-        if (tc_run_known(set, row, column)) {
+        if (tc_answer_known(set, row, column)) {
             return true;
         }
     }
     return false;
 }
 
-static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const char *title,
+static void put_outcomes(struct tc_grow *g, const struct tc_answer *set, const char *title,
                          const struct outcome_column *columns, size_t count, size_t flexible)
 {
-    struct tc_run_table t = {.flexible = TC_TABLE_OUT_COLUMNS, .flexible_min = 30};
-    size_t used[TC_TABLE_OUT_COLUMNS];
+    struct tc_text_table t = {.flexible = TC_TEXT_TABLE_COLUMNS, .flexible_min = 30};
+    size_t used[TC_TEXT_TABLE_COLUMNS];
     size_t rows = set->row_count < LINES_MAX ? set->row_count : LINES_MAX;
     if (set->row_count == 0) {
         return;
@@ -290,17 +293,17 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
         }
         t.flexible = columns[n].column == flexible ? t.column_count : t.flexible;
         t.heads[t.column_count] = columns[n].head;
-        t.right[t.column_count] = tc_run_type(set, columns[n].column) != TC_COLUMN_TEXT;
+        t.right[t.column_count] = tc_answer_type(set, columns[n].column) != TC_COLUMN_TEXT;
         used[t.column_count++] = columns[n].column;
     }
     for (size_t row = 0; row < rows; row++) {
         for (size_t n = 0; n < t.column_count; n++) {
-            tc_run_table_value(&t, set, row, used[n]);
+            tc_text_table_value(&t, set, row, used[n]);
         }
     }
     tc_grow_format(g, "{}\n", title);
-    size_t left = tc_run_table_print(&t, g, "  ");
-    tc_run_table_fini(&t);
+    size_t left = tc_text_table_print(&t, g, "  ");
+    tc_text_table_fini(&t);
     if (left > 0 || set->row_count > rows) {
         tc_grow_format(g, "  more with --json{}",
                        set->row_count > rows ? ": not all rows are shown\n" : "\n");
@@ -308,24 +311,25 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
 }
 
 /* Whether a row is the first of its family and point: the query has them in order. */
-static bool starts_point(const struct tc_run_set *set, size_t row)
+static bool starts_point(const struct tc_answer *set, size_t row)
 {
-    return row == 0 || !tc_slice_eq(tc_run_text(set, row, 0), tc_run_text(set, row - 1, 0)) ||
-           !tc_slice_eq(tc_run_text(set, row, 1), tc_run_text(set, row - 1, 1));
+    return row == 0 || !tc_slice_eq(tc_answer_text(set, row, 0), tc_answer_text(set, row - 1, 0)) ||
+           !tc_slice_eq(tc_answer_text(set, row, 1), tc_answer_text(set, row - 1, 1));
 }
 
 /* Family and point, as many lines as they need. */
-static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t row)
+static void put_words(struct tc_grow *g, const struct tc_answer *set, size_t row)
 {
     struct tc_grow text = {{0}, false};
-    tc_grow_format(&text, "{} {}", tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 1));
-    tc_run_words(g, "  ", tc_grow_slice(&text), "    ");
+    tc_grow_format(&text, "{} {}", tc_answer_as_value(set, row, 0),
+                   tc_answer_as_value(set, row, 1));
+    tc_text_words(g, "  ", tc_grow_slice(&text), "    ");
     g->failed |= text.failed;
     tc_grow_fini(&text);
 }
 
 /* What the tools measured at each point: a mean over all of them says little. */
-static void put_points(struct tc_grow *g, const struct tc_run_set *set)
+static void put_points(struct tc_grow *g, const struct tc_answer *set)
 {
     size_t count = 0;
     size_t shown = 0;
@@ -349,7 +353,7 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
             tc_grow_lit(g, ", ");
         }
         for (size_t c = 2; c < set->column_count; c++) {
-            tc_grow_format(g, "{}{}", c > 2 ? " " : "", tc_run_as_value(set, row, c));
+            tc_grow_format(g, "{}{}", c > 2 ? " " : "", tc_answer_as_value(set, row, c));
         }
     }
     tc_grow_lit(g, "\n");
@@ -422,24 +426,24 @@ static const char *joined_by(struct tc_slice join)
 }
 
 /* Each incident once, as it was told last. */
-static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
+static void put_verdict_lines(struct tc_grow *g, const struct tc_answer *set)
 {
     size_t shown = 0;
     for (size_t row = 0; row < set->row_count; row++) {
-        struct tc_slice id = tc_run_text(set, row, SAID_ID);
-        if (row + 1 < set->row_count && tc_slice_eq(id, tc_run_text(set, row + 1, SAID_ID))) {
+        struct tc_slice id = tc_answer_text(set, row, SAID_ID);
+        if (row + 1 < set->row_count && tc_slice_eq(id, tc_answer_text(set, row + 1, SAID_ID))) {
             continue;
         }
-        struct tc_slice join = tc_run_text(set, row, SAID_JOIN);
+        struct tc_slice join = tc_answer_text(set, row, SAID_JOIN);
         if (shown++ < LINES_MAX) {
             tc_grow_format(g, "{}  {}  {}\n    {}, {}, {}{}", shown == 1 ? "incidents\n" : "",
-                           tc_run_as_value(set, row, SAID_SEEN),
-                           tc_run_as_value(set, row, SAID_HEADLINE),
-                           tc_run_as_value(set, row, SAID_PATTERN),
-                           tc_run_as_value(set, row, SAID_STATUS), joined_by(join),
+                           tc_answer_as_value(set, row, SAID_SEEN),
+                           tc_answer_as_value(set, row, SAID_HEADLINE),
+                           tc_answer_as_value(set, row, SAID_PATTERN),
+                           tc_answer_as_value(set, row, SAID_STATUS), joined_by(join),
                            tc_slice_eq(join, TC_LIT("given")) ? "\n" : ": tracecore incidents ");
             if (!tc_slice_eq(join, TC_LIT("given"))) {
-                tc_grow_format(g, "{}\n", tc_run_as_value(set, row, SAID_ID));
+                tc_grow_format(g, "{}\n", tc_answer_as_value(set, row, SAID_ID));
             }
         }
     }
@@ -449,11 +453,12 @@ static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
 }
 
 /* What fits another run as well. */
-static void put_undecided(struct tc_grow *g, const struct tc_run_set *set)
+static void put_undecided(struct tc_grow *g, const struct tc_answer *set)
 {
     size_t count = 0;
     for (size_t row = 0; row < set->row_count; row++) {
-        count += row == 0 || !tc_slice_eq(tc_run_text(set, row, 0), tc_run_text(set, row - 1, 0));
+        count +=
+            row == 0 || !tc_slice_eq(tc_answer_text(set, row, 0), tc_answer_text(set, row - 1, 0));
     }
     if (count > 0) {
         tc_grow_format(g,
@@ -463,30 +468,30 @@ static void put_undecided(struct tc_grow *g, const struct tc_run_set *set)
     }
 }
 
-static void put_evidence(struct tc_grow *g, const struct tc_run_set *run,
-                         const struct tc_run_set *lineage)
+static void put_evidence(struct tc_grow *g, const struct tc_answer *run,
+                         const struct tc_answer *lineage)
 {
     if (lineage->row_count > 0) {
-        put_list(g, tc_run_text(lineage, 0, TC_LINEAGE_RAW_URIS), "evidence", put_file);
+        put_list(g, tc_answer_text(lineage, 0, TC_LINEAGE_RAW_URIS), "evidence", put_file);
         tc_grow_format(g, "  manifest  {}\n  signed    {}\n",
-                       tc_run_as_value(lineage, 0, TC_LINEAGE_MANIFEST_DIGEST),
-                       tc_run_as_value(lineage, 0, TC_LINEAGE_SIGNING_STATE));
+                       tc_answer_as_value(lineage, 0, TC_LINEAGE_MANIFEST_DIGEST),
+                       tc_answer_as_value(lineage, 0, TC_LINEAGE_SIGNING_STATE));
     }
     tc_grow_format(g,
                    "print a file: tracecore evidence cat sha256:...\n"
                    "the manifest: tracecore evidence manifest {}\n",
-                   tc_run_as_value(run, 0, TC_RUN_RUN_ID));
+                   tc_answer_as_value(run, 0, TC_RUN_RUN_ID));
 }
 
 static void put_text(struct tc_grow *g, const struct tc_run_args *args, const struct shown *s)
 {
-    const struct tc_run_set *run = &s->parts[PART_RUN];
+    const struct tc_answer *run = &s->parts[PART_RUN];
     struct tc_grow conditions = {{0}, false};
     bool met = false;
-    tc_run_conditions_show(args, tc_run_text(run, 0, TC_RUN_CONDITIONS), &s->parts[PART_LINEAGE],
+    tc_run_conditions_show(args, tc_answer_text(run, 0, TC_RUN_CONDITIONS), &s->parts[PART_LINEAGE],
                            &conditions, NULL, &met);
     put_run(g, run, met);
-    if (tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)) {
+    if (tc_answer_known(run, 0, TC_RUN_CONTRACT_DIGEST)) {
         tc_grow_str(g, tc_grow_slice(&conditions));
     }
     g->failed |= conditions.failed;
@@ -506,7 +511,7 @@ static void put_text(struct tc_grow *g, const struct tc_run_args *args, const st
     put_points(g, &s->parts[PART_POINTS]);
     put_verdict_lines(g, &s->parts[PART_VERDICTS]);
     put_undecided(g, &s->parts[PART_UNDECIDED]);
-    put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
+    put_list(g, tc_answer_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
     put_evidence(g, run, &s->parts[PART_LINEAGE]);
 }
 
@@ -518,6 +523,9 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
     if (!tc_run_find(w, args->words[0], id)) {
         return TC_EXIT_BAD;
     }
+    if (args->slower_than != NULL) {
+        return tc_run_show_slower(w, args, id);
+    }
     if (ask_all(w, id, s, &err) != TC_OK || s->parts[PART_RUN].row_count == 0) {
         return tc_refuse("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
     }
@@ -526,7 +534,7 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
     } else {
         put_text(&g, args, s);
     }
-    return tc_run_print(&g, TC_EXIT_OK);
+    return tc_output_grown("run", &g, TC_EXIT_OK);
 }
 
 int tc_run_show(const struct tc_run_args *args)
@@ -542,7 +550,7 @@ int tc_run_show(const struct tc_run_args *args)
     } else {
         code = show(w, args, s);
         for (size_t n = 0; n < PART_COUNT; n++) {
-            tc_run_set_fini(&s->parts[n]);
+            tc_answer_fini(&s->parts[n]);
         }
     }
     free(s);

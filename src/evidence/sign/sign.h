@@ -42,7 +42,8 @@ TC_CHECKED tc_status tc_sign_statement(const struct tc_sign_key *key,
                                        struct tc_slice predicate_json, char **out_text,
                                        size_t *out_len, struct tc_error *err);
 /* Checks the signature and that the statement names every subject. TC_E_MALFORMED: it is no such
- * envelope, or the signature is not by that key, or a subject is missing; err says which. */
+ * envelope, or the signature is not by that key, or a subject is missing; err says which. Without a
+ * key (NULL) only the subjects are looked at, which proves nothing of who signed. */
 TC_CHECKED tc_status tc_sign_verify(const struct tc_sign_key *key, struct tc_slice envelope,
                                     const struct tc_subject *subjects, size_t subject_count,
                                     struct tc_error *err);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for people, as wide as the terminal. */
+#include "cli/text_table.h"
+
 #include "base/assert.h"
-#include "base/format.h"
-#include "cli/run/run.h"
 #include "cli/terminal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GAP 2
 #define FLEXIBLE_MIN 8
-#define CELLS_MAX (TC_TABLE_OUT_COLUMNS * (size_t)TC_RUN_ROWS_MAX)
+/* Of a finding. */
+#define NAME_WIDTH 15
+#define STATE_WIDTH 13
+#define FINDING_INDENT "                                "
+#define CELLS_MAX (TC_TEXT_TABLE_COLUMNS * (size_t)TC_ANSWER_ROWS_MAX)
 
 /* Characters: bytes that do not go on one before. */
 static size_t width_of(struct tc_slice s)
@@ -34,13 +38,13 @@ static struct tc_slice head_of(struct tc_slice s, size_t width)
     return tc_slice_head(s, n);
 }
 
-static struct tc_slice cell_at(const struct tc_run_table *t, size_t n)
+static struct tc_slice cell_at(const struct tc_text_table *t, size_t n)
 {
     size_t start = n == 0 ? 0 : t->ends[n - 1];
     return tc_slice_make(t->text.buf.data + start, t->ends[n] - start);
 }
 
-void tc_run_table_format_args(struct tc_run_table *t, const struct tc_arg *args, size_t count)
+void tc_text_table_format_args(struct tc_text_table *t, const struct tc_arg *args, size_t count)
 {
     tc_grow_format_args(&t->text, args, count);
     t->failed |= tc_grow_items(t->ends, t->cell_cap, t->cell_count + 1, CELLS_MAX) != TC_OK;
@@ -49,15 +53,15 @@ void tc_run_table_format_args(struct tc_run_table *t, const struct tc_arg *args,
     }
 }
 
-void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text)
+void tc_text_table_cell(struct tc_text_table *t, struct tc_slice text)
 {
-    tc_run_table_format(t, "{}", tc_as_printable(text));
+    tc_text_table_format(t, "{}", tc_as_printable(text));
 }
 
-void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size_t row,
-                        size_t column)
+void tc_text_table_value(struct tc_text_table *t, const struct tc_answer *s, size_t row,
+                         size_t column)
 {
-    tc_run_table_format(t, "{}", tc_run_as_value(s, row, column));
+    tc_text_table_format(t, "{}", tc_answer_as_value(s, row, column));
 }
 
 static void put_blanks(struct tc_grow *out, size_t count)
@@ -86,7 +90,7 @@ static void put_cell(struct tc_grow *out, struct tc_slice text, size_t width, bo
 }
 
 /* How wide each column is, and how many of them there is room for. */
-static size_t lay_out(const struct tc_run_table *t, size_t room, size_t *widths)
+static size_t lay_out(const struct tc_text_table *t, size_t room, size_t *widths)
 {
     size_t used = 0;
     size_t shown = 0;
@@ -116,17 +120,17 @@ static size_t lay_out(const struct tc_run_table *t, size_t room, size_t *widths)
     return shown;
 }
 
-size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const char *indent)
+size_t tc_text_table_print(struct tc_text_table *t, struct tc_grow *out, const char *indent)
 {
-    size_t widths[TC_TABLE_OUT_COLUMNS];
+    size_t widths[TC_TEXT_TABLE_COLUMNS];
     size_t lead = strlen(indent);
-    TC_ASSERT(t->column_count <= TC_TABLE_OUT_COLUMNS);
+    TC_ASSERT(t->column_count <= TC_TEXT_TABLE_COLUMNS);
     if (t->failed || t->text.failed || t->column_count == 0) {
         out->failed |= t->failed || t->text.failed;
         return 0;
     }
     TC_ASSERT(t->cell_count % t->column_count == 0);
-    size_t columns = tc_terminal_columns();
+    size_t columns = t->width > 0 ? t->width : tc_terminal_columns();
     size_t shown = lay_out(t, columns > lead ? columns - lead : 1, widths);
     for (size_t row = 0; row <= t->cell_count / t->column_count; row++) {
         tc_grow_str(out, tc_slice_cstr(indent));
@@ -141,14 +145,14 @@ size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const cha
     return t->column_count - shown;
 }
 
-void tc_run_table_fini(struct tc_run_table *t)
+void tc_text_table_fini(struct tc_text_table *t)
 {
     free(t->ends);
     tc_grow_fini(&t->text);
-    *t = (struct tc_run_table){0};
+    *t = (struct tc_text_table){0};
 }
 
-void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent)
+void tc_text_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent)
 {
     size_t columns = tc_terminal_columns();
     size_t start = strlen(first); /* of the words of this line */
@@ -167,4 +171,28 @@ void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, c
         tc_grow_str(g, word);
         at += word.len;
     }
+}
+
+void tc_text_finding(struct tc_grow *g, struct tc_slice name, const char *state,
+                     struct tc_slice why)
+{
+    char first[NAME_WIDTH + STATE_WIDTH + 8];
+    struct tc_grow words = {0};
+    (void)snprintf(first, sizeof first, "  %-*.*s %-*s ", NAME_WIDTH,
+                   (int)(name.len < NAME_WIDTH ? name.len : NAME_WIDTH), name.ptr, STATE_WIDTH,
+                   state);
+    tc_grow_format(&words, "{}", tc_as_printable(why));
+    tc_text_words(g, first, tc_grow_slice(&words), FINDING_INDENT);
+    tc_grow_lit(g, "\n");
+    g->failed |= words.failed;
+    tc_grow_fini(&words);
+}
+
+void tc_text_paragraph(struct tc_grow *g, struct tc_grow *text, const char *first,
+                       const char *indent)
+{
+    tc_text_words(g, first, tc_grow_slice(text), indent);
+    tc_grow_lit(g, "\n");
+    g->failed |= text->failed;
+    tc_grow_fini(text);
 }
