@@ -18,11 +18,11 @@
 #define POINTS 5
 #define PODS 64
 #define START_US INT64_C(1762000000000000)
-#define BATCH TC_ROWS_MAX
 
 struct maker {
     uint64_t state;
     size_t next;
+    size_t made;      /* last */
     size_t per_point; /* requests */
     int64_t now_us;
 };
@@ -47,13 +47,6 @@ static double latency_ms(struct maker *m, double typical_ms)
     double part = random_part(m);
     double ms = typical_ms * (0.6 + 0.5 * random_part(m) - 0.25 * log(1 - part * 0.999999));
     return nearbyint(ms * 1000) / 1000;
-}
-
-static void put_text(struct tc_rows *rows, size_t column, const char *text)
-{
-    if (tc_rows_text(rows, column, tc_slice_cstr(text)) != TC_OK) {
-        die("rows", "no room for text");
-    }
 }
 
 static void name_run(char *out, size_t size, size_t run)
@@ -130,40 +123,32 @@ static void put_row(struct tc_rows *rows, struct maker *m)
     m->next++;
 }
 
-/* Rows are made outside of the time that is taken. One transaction for a run. */
+static size_t make_rows(void *context, struct tc_rows *rows, size_t left)
+{
+    struct maker *m = context;
+    m->made = left < BATCH ? left : BATCH;
+    for (size_t i = 0; i < m->made; i++) {
+        put_row(rows, m);
+    }
+    return m->made;
+}
+
+/* One transaction for a run. */
+static bool run_ends(void *context)
+{
+    const struct maker *m = context;
+    size_t per_run = m->per_point * POINTS;
+    return (m->next - m->made) / per_run != m->next / per_run;
+}
+
 static struct spent load(const char *dir, size_t count)
 {
-    struct tc_error err;
-    struct tc_rows *rows = tc_rows_create(TC_TABLE_REQUEST);
-    struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_WRITE);
-    struct spent took = {0, 0};
     struct maker m = {.state = UINT64_C(0x9e3779b97f4a7c15),
                       .now_us = START_US,
                       .per_point = count / (RUNS * POINTS) + 1};
-    if (rows == NULL) {
-        die("rows", "no memory");
-    }
-    must(tc_warehouse_begin(w, &err), "begin", &err);
-    for (size_t done = 0; done < count; done += rows->count) {
-        size_t some = count - done < BATCH ? count - done : BATCH;
-        tc_rows_reset(rows);
-        for (size_t i = 0; i < some; i++) {
-            put_row(rows, &m);
-        }
-        struct spent begin = spent_now();
-        must(tc_warehouse_append(w, TC_TABLE_REQUEST, rows, &err), "append", &err);
-        if (done / (m.per_point * POINTS) != (done + some) / (m.per_point * POINTS)) {
-            must(tc_warehouse_commit(w, &err), "commit", &err);
-            must(tc_warehouse_begin(w, &err), "begin", &err);
-        }
-        add_since(&took, begin);
-    }
-    struct spent begin = spent_now();
-    must(tc_warehouse_commit(w, &err), "commit", &err);
-    tc_warehouse_close(w); /* and a checkpoint */
-    add_since(&took, begin);
-    tc_rows_destroy(rows);
-    return took;
+    const struct feed feed = {
+        .table = TC_TABLE_REQUEST, .context = &m, .make = make_rows, .ends = run_ends};
+    return load_rows(dir, &feed, count);
 }
 
 #define OF_POINT " WHERE run_id = ? AND workload_point = ?"

@@ -5,13 +5,13 @@
  *   bench_warehouse [--rows N] [--dir DIR] [--json]
  *
  * Loads them through tc_rows and data chunks, beside DuckDB's own row-by-row appender with the same
- * rows; counts the bytes on disk; asks the questions of the pivot, each 20 times. Exits 1 when a
+ * rows; counts the bytes on disk; asks questions of the pivot, and takes its steps (run show
+ * --slower-than, diagnose), each 20 times. Exits 1 when a
  * limit of docs/internals/warehouse.md is breached, 2 when something could not be measured.
  */
 #include "warehouse_fleet.h"
 #include "warehouse_load.h"
-
-#define BATCH TC_ROWS_MAX
+#include "warehouse_pivot.h"
 
 /* Of the row appender's processor time to ours: some 3; what a busy machine leaves of it. */
 #define LIMIT_RATIO 1.5
@@ -56,13 +56,6 @@ static uint32_t rank_of(const struct fleet_row *r)
 static const char *point_of(const struct fleet_row *r)
 {
     return r->metric == 15 || r->metric == 16 ? "link=all" : NULL;
-}
-
-static void put_text(struct tc_rows *rows, size_t column, const char *text)
-{
-    if (tc_rows_text(rows, column, tc_slice_cstr(text)) != TC_OK) {
-        die("rows", "no room for text");
-    }
 }
 
 static void put_row(struct tc_rows *rows, const struct fleet *f, const struct job_names *n,
@@ -166,42 +159,37 @@ static void fill(struct source *s, size_t left)
     }
 }
 
-static bool epoch_ends(const struct source *s)
+static size_t make_some(void *context, struct tc_rows *rows, size_t left)
 {
+    struct source *s = context;
+    (void)rows;
+    fill(s, left);
+    return s->count;
+}
+
+static void put_some(void *context, struct tc_rows *rows)
+{
+    struct source *s = context;
+    for (size_t i = 0; i < s->count; i++) {
+        put_row(rows, &s->fleet, names_of(s, &s->rows[i]), &s->rows[i]);
+    }
+}
+
+/* One transaction an epoch. */
+static bool epoch_ends(void *context)
+{
+    const struct source *s = context;
     return s->fleet.next % (FLEET_SERIES * FLEET_EPOCH) == 0;
 }
 
-/* What it took to load and to make durable. One transaction an epoch. */
 static struct spent load_chunks(const char *dir, struct source *s, size_t count)
 {
-    struct tc_error err;
-    struct tc_rows *rows = tc_rows_create(TC_TABLE_SLICE);
-    struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_WRITE);
-    struct spent took = {0, 0};
-    if (rows == NULL) {
-        die("rows", "no memory");
-    }
-    must(tc_warehouse_begin(w, &err), "begin", &err);
-    for (size_t done = 0; done < count; done += s->count) {
-        fill(s, count - done);
-        struct spent begin = spent_now();
-        tc_rows_reset(rows);
-        for (size_t i = 0; i < s->count; i++) {
-            put_row(rows, &s->fleet, names_of(s, &s->rows[i]), &s->rows[i]);
-        }
-        must(tc_warehouse_append(w, TC_TABLE_SLICE, rows, &err), "append", &err);
-        if (epoch_ends(s)) {
-            must(tc_warehouse_commit(w, &err), "commit", &err);
-            must(tc_warehouse_begin(w, &err), "begin", &err);
-        }
-        add_since(&took, begin);
-    }
-    struct spent begin = spent_now();
-    must(tc_warehouse_commit(w, &err), "commit", &err);
-    tc_warehouse_close(w); /* and a checkpoint */
-    add_since(&took, begin);
-    tc_rows_destroy(rows);
-    return took;
+    const struct feed feed = {.table = TC_TABLE_SLICE,
+                              .context = s,
+                              .make = make_some,
+                              .put = put_some,
+                              .ends = epoch_ends};
+    return load_rows(dir, &feed, count);
 }
 
 /* The same with DuckDB's row appender. */
@@ -343,6 +331,7 @@ int main(int argc, char **argv)
     remove_folder(by_row);
 
     ask_all(chunks, &fleet, count, gate);
+    pivot_all(chunks, &fleet, count, gate);
     double ratio = (double)row_took.cpu_ns / (double)took.cpu_ns;
     if (gate) {
         judge_load(count, took, bytes);

@@ -54,6 +54,8 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
                        instead: ten million telemetry slices, then as many requests: load, room on
                        disk, queries
                        (--rows N, --dir DIR, --json)
+  --compare [OPTIONS]  instead: a comparison of 10,000 runs x 50 metrics, reading included
+                       (--runs N, --dir DIR, --json; --power: false alarms and power)
 
 Exit status: 0 within the gates, 1 a gate is breached, 2 something could not be measured or
 a table does not name every detector once.
@@ -237,6 +239,9 @@ def run_instead(argv):
         programs = [Path(PROGRAM).parent / "bench" / name for name in ("bench_warehouse", "bench_requests")]
         codes = [subprocess.run([program, *argv[1:]], check=False).returncode for program in programs]
         sys.exit(max(codes))
+    if argv[:1] == ["--compare"]:
+        program = Path(PROGRAM).parent / "bench/bench_compare"
+        os.execv(program, [program, *argv[1:]])
     if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():

@@ -3,17 +3,9 @@
 #ifndef TC_BENCH_WAREHOUSE_LOAD_H
 #define TC_BENCH_WAREHOUSE_LOAD_H
 
-#include "base/clock.h"
-#include "warehouse/duckdb/duckdb_priv.h"
+#include "bench_common.h"
 
-#include <ftw.h>
-#include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "warehouse/duckdb/duckdb_priv.h"
 
 #define ROWS_DEFAULT 10000000
 #define REPEATS 20
@@ -22,70 +14,6 @@
 #define LIMIT_ROWS_PER_S 500000.0
 #define LIMIT_BYTES_PER_ROW 48.0
 #define LIMIT_QUERY_MS 100.0 /* at the median: the longest of twenty is often a neighbour's */
-
-static bool as_json;
-static int status;
-
-/* Wall and processor time. The machine may be busy with other things: the second says so. */
-struct spent {
-    int64_t wall_ns;
-    int64_t cpu_ns; /* of all threads */
-};
-
-static struct spent spent_now(void)
-{
-    struct timespec cpu;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (struct spent){tc_mono_ns(), cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
-}
-
-static void add_since(struct spent *sum, struct spent begin)
-{
-    struct spent now = spent_now();
-    sum->wall_ns += now.wall_ns - begin.wall_ns;
-    sum->cpu_ns += now.cpu_ns - begin.cpu_ns;
-}
-
-static void die(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "bench: %s: %s\n", what, why);
-    exit(2);
-}
-
-static void must(tc_status result, const char *what, const struct tc_error *err)
-{
-    if (result != TC_OK) {
-        die(what, err->message);
-    }
-}
-
-static void breach(const char *what, double value, double limit, const char *unit)
-{
-    (void)fprintf(stderr, "BREACH warehouse: %s: %.1f %s, the limit is %.1f\n", what, value, unit,
-                  limit);
-    status = 1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)ftw;
-    return type == FTW_DP ? rmdir(path) : unlink(path);
-}
-
-static void remove_folder(const char *dir)
-{
-    (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static struct tc_warehouse *open_in(const char *dir, enum tc_warehouse_mode mode)
-{
-    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .own = true};
-    struct tc_warehouse *w = NULL;
-    struct tc_error err;
-    must(tc_warehouse_open(&config, &w, &err), "open", &err);
-    return w;
-}
 
 static uint64_t file_bytes(const char *dir)
 {
@@ -96,6 +24,62 @@ static uint64_t file_bytes(const char *dir)
         die(path, "is not there");
     }
     return (uint64_t)st.st_size;
+}
+
+/* ---- loading ---- */
+
+#define BATCH TC_ROWS_MAX
+
+/* Where the rows of a table come from. */
+struct feed {
+    enum tc_table table;
+    void *context;
+    /* The next rows, at most `left` and a batch; how many. Outside of the time that is taken. */
+    size_t (*make)(void *context, struct tc_rows *rows, size_t left);
+    /* Puts them into rows, within that time. NULL: make has. */
+    void (*put)(void *context, struct tc_rows *rows);
+    /* Whether a transaction ends behind what was made. */
+    bool (*ends)(void *context);
+};
+
+static void put_text(struct tc_rows *rows, size_t column, const char *text)
+{
+    if (tc_rows_text(rows, column, tc_slice_cstr(text)) != TC_OK) {
+        die("rows", "no room for text");
+    }
+}
+
+/* What it took to load and to make durable. */
+static struct spent load_rows(const char *dir, const struct feed *feed, size_t count)
+{
+    struct tc_error err;
+    struct tc_rows *rows = tc_rows_create(feed->table);
+    struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_WRITE);
+    struct spent took = {0, 0};
+    if (rows == NULL) {
+        die("rows", "no memory");
+    }
+    must(tc_warehouse_begin(w, &err), "begin", &err);
+    for (size_t done = 0; done < count;) {
+        tc_rows_reset(rows);
+        done += feed->make(feed->context, rows, count - done);
+        struct spent begin = spent_now();
+        if (feed->put != NULL) {
+            feed->put(feed->context, rows);
+        }
+        must(tc_warehouse_append(w, feed->table, rows, &err), "append", &err);
+        if (feed->ends(feed->context)) {
+            must(tc_warehouse_commit(w, &err), "commit", &err);
+            must(tc_warehouse_begin(w, &err), "begin", &err);
+        }
+        add_since(&took, begin);
+    }
+    struct spent begin = spent_now();
+    must(tc_warehouse_commit(w, &err), "commit", &err);
+    tc_warehouse_close(w); /* and a checkpoint */
+    add_since(&took, begin);
+    tc_rows_destroy(rows);
+    return took;
 }
 
 /* ---- questions ---- */
@@ -114,11 +98,25 @@ struct question {
     struct tc_bind binds[5];
 };
 
-static int compare_ns(const void *a, const void *b)
+/* What one question took, REPEATS times. */
+static void say_times(const char *name, size_t rows, int64_t took_ns[REPEATS], struct spent spent,
+                      bool gate)
 {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);
+    double p50 = (double)took_ns[REPEATS / 2] / 1e6;
+    double max = (double)took_ns[REPEATS - 1] / 1e6;
+    double cpu = (double)spent.cpu_ns / REPEATS / 1e6;
+    if (as_json) {
+        printf("{\"bench\":\"warehouse\",\"query\":\"%s\",\"rows\":%zu,\"p50_ms\":%.1f,"
+               "\"max_ms\":%.1f,\"cpu_ms\":%.1f}\n",
+               name, rows, p50, max, cpu);
+    } else {
+        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms   processor %6.1f ms\n", name, rows,
+               p50, max, cpu);
+    }
+    if (gate && p50 > LIMIT_QUERY_MS) {
+        breach(name, p50, LIMIT_QUERY_MS, "ms at the median");
+    }
 }
 
 static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
@@ -136,21 +134,7 @@ static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
         took_ns[i] = tc_mono_ns() - begin.wall_ns;
         add_since(&spent, begin);
     }
-    qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);
-    double p50 = (double)took_ns[REPEATS / 2] / 1e6;
-    double max = (double)took_ns[REPEATS - 1] / 1e6;
-    double cpu = (double)spent.cpu_ns / REPEATS / 1e6;
-    if (as_json) {
-        printf("{\"bench\":\"warehouse\",\"query\":\"%s\",\"rows\":%zu,\"p50_ms\":%.1f,"
-               "\"max_ms\":%.1f,\"cpu_ms\":%.1f}\n",
-               q->name, rows, p50, max, cpu);
-    } else {
-        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms   processor %6.1f ms\n", q->name,
-               rows, p50, max, cpu);
-    }
-    if (gate && p50 > LIMIT_QUERY_MS) {
-        breach(q->name, p50, LIMIT_QUERY_MS, "ms at the median");
-    }
+    say_times(q->name, rows, took_ns, spent, gate);
 }
 
 static struct tc_bind text(const char *s)
