@@ -59,16 +59,16 @@ static const struct {
 };
 #define BUCKET_COUNT TC_COUNT(BUCKETS)
 
-#define PATTERNS_MAX 64
-
 static struct {
     atomic_uint_fast64_t values[TC_COUNTER_COUNT];
-    atomic_uint_fast64_t patterns[PATTERNS_MAX][TC_PATTERN_METRIC_COUNT];
+    atomic_uint_fast64_t patterns[TC__PATTERNS_MAX][TC_PATTERN_METRIC_COUNT];
     struct {
         atomic_uint_fast64_t buckets[BUCKET_COUNT + 1]; /* the last: longer than all of them */
         atomic_uint_fast64_t sum_ns;
     } histograms[TC_HISTOGRAM_COUNT];
     void (*_Atomic refresh)(void);
+    void (*_Atomic more)(void *context, struct tc_buf *b);
+    void *_Atomic more_context;
 } metrics;
 
 void tc_count(enum tc_counter c, uint64_t by)
@@ -97,7 +97,7 @@ uint64_t tc_counter_value(enum tc_counter c)
 void tc_pattern_count(size_t detector, enum tc_pattern_metric m, uint64_t by)
 {
     TC_ASSERT(m < TC_PATTERN_METRIC_COUNT);
-    if (detector < PATTERNS_MAX) {
+    if (detector < TC__PATTERNS_MAX) {
         atomic_fetch_add_explicit(&metrics.patterns[detector][m], by, memory_order_relaxed);
     }
 }
@@ -105,7 +105,7 @@ void tc_pattern_count(size_t detector, enum tc_pattern_metric m, uint64_t by)
 void tc_pattern_set(size_t detector, enum tc_pattern_metric m, uint64_t value)
 {
     TC_ASSERT(m < TC_PATTERN_METRIC_COUNT);
-    if (detector < PATTERNS_MAX) {
+    if (detector < TC__PATTERNS_MAX) {
         atomic_store_explicit(&metrics.patterns[detector][m], value, memory_order_relaxed);
     }
 }
@@ -113,7 +113,7 @@ void tc_pattern_set(size_t detector, enum tc_pattern_metric m, uint64_t value)
 uint64_t tc_pattern_value(size_t detector, enum tc_pattern_metric m)
 {
     TC_ASSERT(m < TC_PATTERN_METRIC_COUNT);
-    return detector < PATTERNS_MAX
+    return detector < TC__PATTERNS_MAX
                ? atomic_load_explicit(&metrics.patterns[detector][m], memory_order_relaxed)
                : 0;
 }
@@ -133,6 +133,12 @@ size_t tc_pattern_index(struct tc_slice name)
 void tc_metrics_source(void (*refresh)(void))
 {
     atomic_store(&metrics.refresh, refresh);
+}
+
+void tc_metrics_more(void (*write)(void *context, struct tc_buf *b), void *context)
+{
+    atomic_store(&metrics.more_context, context);
+    atomic_store(&metrics.more, write);
 }
 
 void tc_observe(enum tc_histogram h, int64_t ns)
@@ -160,9 +166,8 @@ void tc__metrics_seconds(struct tc_buf *b, uint64_t ns)
     tc_buf_str(b, tc_slice_cstr(text));
 }
 
-/* "name{labels,more}": either may be empty. */
-static void put_series(struct tc_buf *b, const char *name, const char *suffix, const char *labels,
-                       const char *key, const char *value)
+void tc__metrics_series(struct tc_buf *b, const char *name, const char *suffix, const char *labels,
+                        const char *key, const char *value)
 {
     (void)tc_format(b, "{}{}", name, suffix);
     bool has_labels = labels != NULL && labels[0] != '\0';
@@ -204,7 +209,7 @@ static void put_name(struct tc_buf *b, size_t first)
     tc__metrics_head(b, head->name, head->is_gauge ? "gauge" : "counter", head->help);
     for (size_t i = first; i < TC_COUNTER_COUNT; i++) {
         if (strcmp(ROWS[i].name, head->name) == 0) {
-            put_series(b, ROWS[i].name, "", ROWS[i].labels, NULL, NULL);
+            tc__metrics_series(b, ROWS[i].name, "", ROWS[i].labels, NULL, NULL);
             put_value(b, ROWS[i].is_gauge, tc_counter_value((enum tc_counter)i));
         }
     }
@@ -214,12 +219,12 @@ static void put_patterns(struct tc_buf *b)
 {
     size_t count = 0;
     const struct tc_detector *const *all = tc_detectors(&count);
-    TC_ASSERT(count <= PATTERNS_MAX);
+    TC_ASSERT(count <= TC__PATTERNS_MAX);
     for (size_t m = 0; m < TC_PATTERN_METRIC_COUNT; m++) {
         const struct row *row = &PATTERN_ROWS[m];
         tc__metrics_head(b, row->name, row->is_gauge ? "gauge" : "counter", row->help);
         for (size_t i = 0; i < count; i++) {
-            put_series(b, row->name, "", NULL, "pattern", all[i]->name);
+            tc__metrics_series(b, row->name, "", NULL, "pattern", all[i]->name);
             put_value(b, row->is_gauge, tc_pattern_value(i, (enum tc_pattern_metric)m));
         }
     }
@@ -233,15 +238,15 @@ static void put_histogram(struct tc_buf *b, enum tc_histogram h)
     tc__metrics_head(b, row->name, "histogram", row->help);
     for (size_t i = 0; i <= BUCKET_COUNT; i++) {
         count += atomic_load_explicit(&metrics.histograms[h].buckets[i], memory_order_relaxed);
-        put_series(b, row->name, "_bucket", row->labels, "le",
-                   i < BUCKET_COUNT ? BUCKETS[i].le : "+Inf");
+        tc__metrics_series(b, row->name, "_bucket", row->labels, "le",
+                           i < BUCKET_COUNT ? BUCKETS[i].le : "+Inf");
         put_value(b, false, count);
     }
-    put_series(b, row->name, "_sum", row->labels, NULL, NULL);
+    tc__metrics_series(b, row->name, "_sum", row->labels, NULL, NULL);
     tc__metrics_seconds(b,
                         atomic_load_explicit(&metrics.histograms[h].sum_ns, memory_order_relaxed));
     tc_buf_char(b, '\n');
-    put_series(b, row->name, "_count", row->labels, NULL, NULL);
+    tc__metrics_series(b, row->name, "_count", row->labels, NULL, NULL);
     put_value(b, false, count);
 }
 
@@ -258,8 +263,13 @@ void tc_metrics_render(struct tc_buf *b)
         }
     }
     put_patterns(b);
+    tc__metrics_verdicts(b);
     for (size_t h = 0; h < TC_HISTOGRAM_COUNT; h++) {
         put_histogram(b, (enum tc_histogram)h);
     }
     tc__metrics_process(b);
+    void (*more)(void *context, struct tc_buf *b) = atomic_load(&metrics.more);
+    if (more != NULL) {
+        more(atomic_load(&metrics.more_context), b);
+    }
 }

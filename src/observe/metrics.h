@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "event/finding.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,11 @@ uint64_t tc_pattern_value(size_t detector, enum tc_pattern_metric m);
 /* The index of a detector by its name; SIZE_MAX when there is none. */
 size_t tc_pattern_index(struct tc_slice name);
 
+/* Verdicts told and incidents that are not resolved, of each pattern by severity. */
+void tc_verdict_count(size_t detector, enum tc_severity severity, enum tc_verdict_status status);
+void tc_open_incidents_reset(void);
+void tc_open_incident_count(size_t detector, enum tc_severity severity);
+
 /* A distribution of seconds with fixed buckets, 0.5 ms to 10 s. */
 enum tc_histogram {
 #define HISTOGRAM(id, name, labels, help) TC_HIST_##id,
@@ -59,12 +65,18 @@ void tc_observe(enum tc_histogram h, int64_t ns);
 /* Called before each rendering, for counts that are kept above this room; NULL: none. */
 void tc_metrics_source(void (*refresh)(void));
 
-/* Room for the whole text; a test compares it with the longest there can be. */
+/* What comes after everything else of the text, from a part above this room; NULL: nothing. Any
+ * thread may set it; `write` is called by the one that renders. */
+void tc_metrics_more(void (*write)(void *context, struct tc_buf *b), void *context);
+
+/* Room for the whole text without what tc_metrics_more adds; a test compares it with the longest
+ * there can be. */
 #define TC_METRICS_TEXT_MAX ((size_t)192 << 10)
 
 /*
  * The whole text: the table's metrics in its order, those of one name together wherever their rows
- * stand, then the patterns', the histograms and the process's own. b->overflowed when b is small.
+ * stand, then the patterns', the histograms, the process's own and what tc_metrics_more adds.
+ * b->overflowed when b is small.
  */
 void tc_metrics_render(struct tc_buf *b);
 

@@ -10,6 +10,7 @@
 #include "server/committer.h"
 #include "server/daemon.h"
 #include "server/detection.h"
+#include "server/hot_page.h"
 #include "server/ingest.h"
 #include "server/run_book.h"
 #include "server/upload.h"
@@ -45,6 +46,7 @@ struct tc_daemon {
     struct tc_run_book *runs;
     struct tc_warehouse_hub *hub; /* NULL, as the next three: warehouse.enabled is false */
     struct tc_handoff *handoff;   /* NULL: neither slices nor requests */
+    struct tc_hot_page *hot;      /* NULL: hot_metrics.enabled or warehouse.slices is false */
     struct tc_warehouse_feed *feed;
     struct tc_warehouse_service *warehouse;
     struct tc_body_checker *checker;

@@ -48,7 +48,7 @@ static tc_status count_open(void *context, const struct tc_verdict *v)
 {
     (void)context;
     if (v->status != TC_VERDICT_RESOLVED) {
-        tc_pattern_count(tc_pattern_index(v->finding->pattern_name), TC_PATTERN_OPEN, 1);
+        tc_open_incident_count(tc_pattern_index(v->finding->pattern_name), v->finding->severity);
     }
     return TC_OK;
 }
@@ -68,8 +68,8 @@ static void refresh_patterns(struct tc_live *live)
         tc_pattern_set(i, TC_PATTERN_ENABLED, enabled);
         tc_pattern_set(i, TC_PATTERN_BUDGET,
                        enabled ? all[i]->arena_bytes + all[i]->state_bytes : 0);
-        tc_pattern_set(i, TC_PATTERN_OPEN, 0);
     }
+    tc_open_incidents_reset();
     if (tc_live_list(live, SIZE_MAX, count_open, NULL) != TC_OK) {
         tc_count(TC_COUNT_DETECTION_FAILED, 1);
     }

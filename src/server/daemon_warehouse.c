@@ -33,6 +33,13 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
         .query_ns = c->warehouse_query_timeout,
         .query_rows = (uint64_t)c->warehouse_query_rows,
     };
+    if (c->warehouse_slices && c->hot_metrics_enabled) {
+        d->hot = tc_hot_page_create(c);
+        if (d->hot == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory for hot metrics (hot_metrics.series)");
+        }
+    }
+    feed.slicer.hot = d->hot;
     feed.slicer.handoff = d->handoff;
     feed.requests.handoff = d->handoff;
     if (c->warehouse_slices &&
@@ -70,6 +77,8 @@ static int64_t time_left(const struct tc_daemon *d)
 bool tc__daemon_warehouse_stop(struct tc_daemon *d)
 {
     tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
+    tc_hot_page_destroy(d->hot);
+    d->hot = NULL;
     if (d->hub != NULL) {
         tc_warehouse_hub_retire(d->hub);
     }

@@ -83,7 +83,7 @@ static tc_status tell(void *context, const struct tc_verdict *v,
                       TC_LOG_TEXT("incident", v->incident_id));
         return TC_OK;
     }
-    tc_pattern_count(tc_pattern_index(v->finding->pattern_name), TC_PATTERN_VERDICTS, 1);
+    tc_verdict_count(tc_pattern_index(v->finding->pattern_name), v->finding->severity, v->status);
     tc_log_fields(TC_LOG_INFO, "verdict", TC_LOG_TEXT("pattern", v->finding->pattern_name),
                   TC_LOG_CSTR("status", tc_verdict_status_name(v->status)),
                   TC_LOG_TEXT("incident", v->incident_id),

@@ -76,9 +76,9 @@ static const struct {
 #undef UNIT
 };
 
-struct tc_slice tc__plain(struct tc_slice name, bool cut_total, char *out)
+struct tc_slice tc_plain_name(struct tc_slice name, bool cut_total, char *out)
 {
-    size_t len = name.len < TC__PLAIN_MAX ? name.len : TC__PLAIN_MAX;
+    size_t len = name.len < TC_PLAIN_NAME_MAX ? name.len : TC_PLAIN_NAME_MAX;
     for (size_t i = 0; i < len; i++) {
         char c = name.ptr[i];
         bool upper = c >= 'A' && c <= 'Z';
@@ -142,8 +142,8 @@ static struct tc_slice unit_by_end(struct tc_slice plain)
 
 void tc__naming_of(struct tc_slice name, struct tc__naming *out)
 {
-    char text[TC__PLAIN_MAX];
-    struct tc_slice plain = tc__plain(name, false, text);
+    char text[TC_PLAIN_NAME_MAX];
+    struct tc_slice plain = tc_plain_name(name, false, text);
     *out = (struct tc__naming){.factor = 1};
     find_family(plain, out);
     while (tc_slice_ends(plain, TOTAL)) {

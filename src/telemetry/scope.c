@@ -18,28 +18,26 @@
 /* Hex digits of a digest that stands for a text. */
 #define DIGEST_DIGITS 16
 
-enum meaning { RUN, SCHEDULER, CLASS, JOB, REQUEST, ABOUT, NO_MEANING };
-
 static const struct {
     struct tc_slice key;
-    enum meaning meaning;
+    enum tc_label_meaning meaning;
 } LABELS[] = {
-#define LABEL(key, meaning) {{key, sizeof(key) - 1}, meaning},
+#define LABEL(key, meaning) {{key, sizeof(key) - 1}, TC_LABEL_##meaning},
 #include "telemetry/labels.def"
 #undef LABEL
 };
 
-static enum meaning meaning_of(struct tc_slice key)
+enum tc_label_meaning tc_label_meaning(struct tc_slice key)
 {
-    char text[TC__PLAIN_MAX];
-    struct tc_slice plain = tc__plain(key, false, text);
+    char text[TC_PLAIN_NAME_MAX];
+    struct tc_slice plain = tc_plain_name(key, false, text);
     for (size_t i = 0; i < TC_COUNT(LABELS); i++) {
         bool open = tc_slice_ends(LABELS[i].key, TC_LIT("_"));
         if (open ? tc_slice_starts(plain, LABELS[i].key) : tc_slice_eq(plain, LABELS[i].key)) {
             return LABELS[i].meaning;
         }
     }
-    return NO_MEANING;
+    return TC_LABEL_OTHER;
 }
 
 struct point {
@@ -198,25 +196,25 @@ static void take_scope(const struct tc_scope *scope, struct tc_arena *scratch, s
 static void take_label(const struct tc_sample_label *label, bool used, struct point *point,
                        struct tc__identity *io)
 {
-    switch (meaning_of(label->key)) {
-    case RUN:
+    switch (tc_label_meaning(label->key)) {
+    case TC_LABEL_RUN:
         io->text[TC__TEXT_RUN] = label->value;
         break;
-    case SCHEDULER:
+    case TC_LABEL_SCHEDULER:
         io->text[TC__TEXT_SCHEDULER] = label->value;
         break;
-    case CLASS:
+    case TC_LABEL_CLASS:
         io->text[TC__TEXT_CLASS] = label->value;
         break;
-    case JOB:
+    case TC_LABEL_JOB:
         io->text[TC__TEXT_JOB] = label->value;
         break;
-    case REQUEST:
+    case TC_LABEL_REQUEST:
         io->lost_labels = true;
         break;
-    case ABOUT:
+    case TC_LABEL_ABOUT:
         break;
-    case NO_MEANING:
+    case TC_LABEL_OTHER:
         if (!used) {
             point_add(point, label->key, label->value);
         }

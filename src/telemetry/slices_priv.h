@@ -13,6 +13,7 @@
 #include "codec/samples.h"
 #include "event/event.h"
 #include "telemetry/files.h"
+#include "telemetry/names.h"
 #include "telemetry/slices.h"
 #include "warehouse/rows.h"
 
@@ -36,13 +37,6 @@ enum tc__family {
 };
 
 /* ---- families.c ---- */
-
-/* Names are compared in this form, up to this length. */
-#define TC__PLAIN_MAX 256
-
-/* Lower case, '_' for what is no letter or digit, without "_total" at the end if `cut`. Longer
- * names are cut to fit. `out` has TC__PLAIN_MAX bytes. */
-struct tc_slice tc__plain(struct tc_slice name, bool cut_total, char *out);
 
 struct tc__naming {
     enum tc__family family;

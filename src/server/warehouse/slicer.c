@@ -125,6 +125,7 @@ static tc_status make_slices(struct tc_warehouse_slicer *s, struct tc_slice sour
 
 struct sample_sink {
     struct tc_slices *slices;
+    struct tc_hot_page *hot; /* NULL: none, or of a file, which is of any time */
     int64_t arrival_ns;
     struct tc_series_scope known;
 };
@@ -134,6 +135,9 @@ static tc_status take_sample(void *context, const struct tc_sample *sample)
     const struct sample_sink *sink = context;
     int64_t at_ns = sample->time_ns == TC_TIME_NONE ? sink->arrival_ns : sample->time_ns;
     tc_slices_add(sink->slices, sample, at_ns, &sink->known);
+    if (sink->hot != NULL) {
+        tc_hot_page_add(sink->hot, sample, at_ns, sink->arrival_ns);
+    }
     return TC_OK;
 }
 
@@ -158,7 +162,8 @@ static void read_samples(struct tc_warehouse_slicer *s, struct tc_slices *slices
                          const struct tc_batch *batch, const struct tc_otlp_tape *tape)
 {
     struct tc_error err = {0};
-    struct sample_sink sink = {slices, batch->arrival_ns, TC_SERIES_SCOPE_NONE};
+    struct sample_sink sink = {slices, batch->kind == TC_BATCH_FILE ? NULL : s->config.hot,
+                               batch->arrival_ns, TC_SERIES_SCOPE_NONE};
     struct tc_samples_input in = {.bytes = batch->body, .taken_ns = batch->arrival_ns};
     struct tc_samples_out out = {.take = take_sample, .context = &sink};
     tc_arena_reset(&s->strings);
@@ -313,6 +318,9 @@ tc_status tc_warehouse_slicer_read(struct tc_warehouse_slicer *s, int64_t now_ns
     int64_t time_ns = *out_more ? s->arrival_ns : now_ns;
     tc_gauge(TC_COUNT_WAREHOUSE_LAG, *out_more ? (now_ns - s->arrival_ns) / TC_SECOND : 0);
     s->until_ns = time_ns - s->config.lateness_ns;
+    if (s->config.hot != NULL) {
+        tc_hot_page_tick(s->config.hot, time_ns);
+    }
     return TC_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "codec/otlp/wire.h"
+#include "server/hot_page.h"
 #include "server/warehouse/handoff.h"
 #include "warehouse/warehouse.h"
 
@@ -30,6 +31,7 @@ struct tc_warehouse_slicer_config {
     struct tc_otlp_limits otlp; /* as they are for requests */
     size_t body_max;            /* of a batch of metrics */
     struct tc_handoff *handoff; /* borrowed; NULL: all is read from the evidence */
+    struct tc_hot_page *hot;    /* borrowed; gets the samples of requests too. NULL: none */
 };
 
 /* NULL without memory. Needs little until there are metrics. */

@@ -71,19 +71,67 @@ static void patterns_have_a_line_each(void **state)
     (void)state;
     size_t count = 0;
     const struct tc_detector *const *all = tc_detectors(&count);
-    tc_pattern_set(0, TC_PATTERN_OPEN, 3);
+    tc_pattern_set(0, TC_PATTERN_BUDGET, 3);
     tc_pattern_count(count - 1, TC_PATTERN_DROPPED, 1);
     tc_pattern_count(count - 1, TC_PATTERN_DROPPED, 1);
-    tc_pattern_set(1000, TC_PATTERN_OPEN, 3);
-    tc_pattern_count(1000, TC_PATTERN_OPEN, 3);
-    assert_int_equal(tc_pattern_value(1000, TC_PATTERN_OPEN), 0);
+    tc_pattern_set(1000, TC_PATTERN_BUDGET, 3);
+    tc_pattern_count(1000, TC_PATTERN_BUDGET, 3);
+    assert_int_equal(tc_pattern_value(1000, TC_PATTERN_BUDGET), 0);
     char line[128];
-    (void)snprintf(line, sizeof line, "tracecore_detector_incidents_open{pattern=\"%s\"} 3",
+    (void)snprintf(line, sizeof line, "tracecore_detector_budget_bytes{pattern=\"%s\"} 3",
                    all[0]->name);
     assert_line(line);
     (void)snprintf(line, sizeof line, "tracecore_detector_dropped_total{pattern=\"%s\"} 2",
                    all[count - 1]->name);
     assert_line(line);
+}
+
+static void verdicts_and_incidents_are_by_pattern_and_severity(void **state)
+{
+    (void)state;
+    char line[160];
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    const char *last = all[count - 1]->name;
+    tc_verdict_count(count - 1, TC_SEVERITY_CRITICAL, TC_VERDICT_OPEN);
+    tc_verdict_count(count - 1, TC_SEVERITY_CRITICAL, TC_VERDICT_OPEN);
+    tc_verdict_count(count - 1, TC_SEVERITY_INFO, TC_VERDICT_RESOLVED);
+    tc_verdict_count(SIZE_MAX, TC_SEVERITY_INFO, TC_VERDICT_OPEN); /* of no pattern: nothing */
+    tc_open_incident_count(count - 1, TC_SEVERITY_WARNING);
+    tc_open_incident_count(SIZE_MAX, TC_SEVERITY_WARNING);
+    (void)snprintf(line, sizeof line,
+                   "tracecore_detector_verdicts_total{pattern=\"%s\",severity=\"critical\","
+                   "status=\"open\"} 2",
+                   last);
+    assert_line(line);
+    (void)snprintf(line, sizeof line,
+                   "tracecore_detector_verdicts_total{pattern=\"%s\",severity=\"info\","
+                   "status=\"resolved\"} 1",
+                   last);
+    assert_line(line);
+    (void)snprintf(line, sizeof line,
+                   "tracecore_detector_incidents_open{pattern=\"%s\",severity=\"warning\"} 1",
+                   last);
+    assert_line(line);
+    tc_open_incidents_reset();
+    line[strlen(line) - 1] = '0';
+    assert_line(line);
+}
+
+static void write_more(void *context, struct tc_buf *b)
+{
+    tc_buf_str(b, tc_slice_cstr(context));
+}
+
+static void more_is_added_at_the_end(void **state)
+{
+    (void)state;
+    char more[] = "# TYPE more gauge\nmore 1\n";
+    tc_metrics_more(write_more, more);
+    const char *page = render();
+    assert_string_equal(page + strlen(page) - strlen(more), more);
+    tc_metrics_more(NULL, NULL);
+    assert_null(strstr(render(), "more 1"));
 }
 
 static void patterns_are_found_by_name(void **state)
@@ -95,7 +143,7 @@ static void patterns_are_found_by_name(void **state)
         assert_int_equal(tc_pattern_index(tc_slice_cstr(all[i]->name)), i);
     }
     assert_int_equal(tc_pattern_index(TC_LIT("nobody")), SIZE_MAX);
-    tc_pattern_count(SIZE_MAX, TC_PATTERN_VERDICTS, 1);
+    tc_pattern_count(SIZE_MAX, TC_PATTERN_DROPPED, 1);
 }
 
 static void refresh(void)
@@ -277,6 +325,8 @@ int main(void)
         cmocka_unit_test(counts_and_gauges_are_shown),
         cmocka_unit_test(answers_stand_in_their_order),
         cmocka_unit_test(patterns_have_a_line_each),
+        cmocka_unit_test(verdicts_and_incidents_are_by_pattern_and_severity),
+        cmocka_unit_test(more_is_added_at_the_end),
         cmocka_unit_test(patterns_are_found_by_name),
         cmocka_unit_test(a_source_is_asked_before_each_rendering),
         cmocka_unit_test(a_time_falls_into_its_bucket_and_those_above),
