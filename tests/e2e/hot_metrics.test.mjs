@@ -60,6 +60,29 @@ describe('the page', () => {
     assert.equal(result.status, 0);
   });
 
+  test('is what docs/metrics.md says', () => {
+    const labels = new Map();
+    for (const row of parseMetrics(text).rows) {
+      for (const name of [row.name, row.name.replace(/_(?:sum|count|bucket)$/u, '')]) {
+        labels.set(name, new Set([...(labels.get(name) ?? []), ...Object.keys(row.labels)]));
+      }
+    }
+    const hot = new Set(table);
+    const line = ([, name, help, type]) => {
+      const own = [...labels.get(name)].filter((key) => key !== 'le' && (!hot.has(name) || OWN.includes(key)));
+      return `| \`${name}\` | ${type} | ${own.join(', ')} | ${help} |`;
+    };
+    const heads = [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\w+)$/gmu)];
+    const page = read('docs/metrics.md');
+    for (const [mark, chosen] of [['hot', heads.filter((head) => hot.has(head[1]))], ['own', heads.filter((head) => !hot.has(head[1]))]]) {
+      const want = chosen.map(line).join('\n');
+      const begin = `<!-- made of /metrics: ${mark} -->\n| metric | type | labels | |\n| --- | --- | --- | --- |\n`;
+      const at = page.indexOf(begin) + begin.length;
+      assert.ok(at >= begin.length, mark);
+      assert.equal(page.slice(at, page.indexOf('\n\n', at)), want, `docs/metrics.md, ${mark}: write what is expected here`);
+    }
+  });
+
   test('has all that rules, dashboards and the documentation ask for', () => {
     const there = new Set(parseMetrics(text).rows.map((row) => row.name));
     const rules = 'packaging/prometheus/tracecore.rules.yaml';
@@ -80,7 +103,7 @@ describe('the page', () => {
         && metric !== 'tracecore_' && !/^tracecore_(?:gpu|training|serving)_$/u.test(metric)), [], name);
     }
     const page = read('docs/metrics.md');
-    assert.deepEqual([...table, ...recorded].filter((name) => !page.includes(`\`${name}\``)), []);
+    assert.deepEqual([...recorded].filter((name) => !page.includes(`\`${name}\``)), []);
     const alerts = [...read(rules).matchAll(/alert: (\w+)/gu)].map((m) => m[1]);
     assert.deepEqual(alerts.filter((name) => !page.includes(`\`${name}\``)), []);
   });

@@ -11,9 +11,6 @@
 #include "server/hot_page.h"
 #include "support/faulty.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define CALLS_MAX 20
 
 static void a_page_without_memory(void **state)
@@ -41,5 +38,8 @@ static void a_page_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_page_without_memory)};
+    if (tc_faulty_init() != 0) {
+        return 1;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
