@@ -426,7 +426,7 @@ static void old_ahead_and_bad_samples_are_dropped(void **state)
     tc_hot_add(hot, &sample, NOW - 5 * MINUTE, NOW);
     tc_hot_add(hot, &sample, NOW + 5 * MINUTE, NOW);
     assert_int_equal(counted(TC_HOT_SAMPLES), 2);
-    sample.value = NAN;
+    sample.value = (double)NAN;
     tc_hot_add(hot, &sample, NOW, NOW);
     sample.value = 1e308;
     sample.name = TC_LIT("DCGM_FI_DEV_FB_USED");
