@@ -93,7 +93,7 @@ tc_room(observe detect event base)
 tc_room(net observe base)
 tc_room(config warehouse evidence engine detect base)
 tc_room(outbox http_client observe live verdict base)
-tc_room(server outbox config net observe offline stored hot telemetry warehouse evidence live verdict detect codec event base)
+tc_room(server outbox config http_client net observe offline stored hot telemetry warehouse evidence live verdict detect codec event base)
 tc_room(cli report publish server config observe offline stored http_client run result probe contract diagnose compare warehouse evidence intake score sim story engine verdict detect codec event base)
 tc_room(bench stats cli observe telemetry evidence engine verdict detect codec event base)
 

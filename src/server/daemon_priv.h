@@ -12,6 +12,7 @@
 #include "server/detection.h"
 #include "server/hot_page.h"
 #include "server/ingest.h"
+#include "server/remote_write.h"
 #include "server/run_book.h"
 #include "server/upload.h"
 #include "server/warehouse/feed.h"
@@ -44,9 +45,10 @@ struct tc_daemon {
     struct tc_catch_up *catch_up;
     struct tc_outbox *outbox;
     struct tc_run_book *runs;
-    struct tc_warehouse_hub *hub; /* NULL, as the next three: warehouse.enabled is false */
-    struct tc_handoff *handoff;   /* NULL: neither slices nor requests */
-    struct tc_hot_page *hot;      /* NULL: hot_metrics.enabled or warehouse.slices is false */
+    struct tc_warehouse_hub *hub;   /* NULL, as the next three: warehouse.enabled is false */
+    struct tc_handoff *handoff;     /* NULL: neither slices nor requests */
+    struct tc_remote_write *remote; /* NULL: hot_metrics.remote_write.url is empty */
+    struct tc_hot_page *hot;        /* NULL: hot_metrics.enabled or warehouse.slices is false */
     struct tc_warehouse_feed *feed;
     struct tc_warehouse_service *warehouse;
     struct tc_body_checker *checker;

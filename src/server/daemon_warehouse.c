@@ -39,6 +39,15 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
             return tc_fail(err, TC_E_NOMEM, 0, "no memory for hot metrics (hot_metrics.series)");
         }
     }
+    if (d->hot != NULL && c->hot_metrics_remote_write_url[0] != '\0') {
+        struct tc_remote_write_config remote = {
+            .url = c->hot_metrics_remote_write_url,
+            .interval_ns = c->hot_metrics_remote_write_interval,
+            .timeout_ns = c->hot_metrics_remote_write_timeout,
+            .page = d->hot,
+        };
+        TC_TRY(tc_remote_write_start(&remote, &d->remote, err));
+    }
     feed.slicer.hot = d->hot;
     feed.slicer.handoff = d->handoff;
     feed.requests.handoff = d->handoff;
@@ -77,7 +86,9 @@ static int64_t time_left(const struct tc_daemon *d)
 bool tc__daemon_warehouse_stop(struct tc_daemon *d)
 {
     tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
+    tc_remote_write_stop(d->remote);
     tc_hot_page_destroy(d->hot);
+    d->remote = NULL;
     d->hot = NULL;
     if (d->hub != NULL) {
         tc_warehouse_hub_retire(d->hub);

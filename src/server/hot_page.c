@@ -45,13 +45,22 @@ struct tc_hot_page {
     size_t shown_len;
 };
 
-/* In the thread of whoever renders /metrics. */
-static void show(void *context, struct tc_buf *b)
+void tc_hot_page_copy(struct tc_hot_page *p, struct tc_buf *b)
 {
-    struct tc_hot_page *p = context;
     (void)pthread_mutex_lock(&p->lock);
     tc_buf_str(b, tc_slice_make(p->shown, p->shown_len));
     (void)pthread_mutex_unlock(&p->lock);
+}
+
+/* In the thread of whoever renders /metrics. */
+static void show(void *context, struct tc_buf *b)
+{
+    tc_hot_page_copy(context, b);
+}
+
+size_t tc_hot_page_bytes(const struct tc_hot_page *p)
+{
+    return p->bytes_max;
 }
 
 /* What one answer may have, less what the daemon says of itself. */

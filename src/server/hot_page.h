@@ -11,6 +11,7 @@
 #include "codec/samples.h"
 #include "config/config.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct tc_hot_page;
@@ -18,6 +19,10 @@ struct tc_hot_page;
 /* NULL without memory. Until it is destroyed the page is part of /metrics. */
 struct tc_hot_page *tc_hot_page_create(const struct tc_config *config);
 void tc_hot_page_destroy(struct tc_hot_page *p);
+
+/* The page that was written last, which has at most so many bytes. Any thread. */
+void tc_hot_page_copy(struct tc_hot_page *p, struct tc_buf *b);
+size_t tc_hot_page_bytes(const struct tc_hot_page *p);
 
 /* Of the thread that has the samples; now_ns: when they came. */
 void tc_hot_page_add(struct tc_hot_page *p, const struct tc_sample *sample, int64_t time_ns,

@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Daemon, source, workspace } from './support/daemon.mjs';
@@ -32,6 +34,62 @@ describe('rules', { skip: !isInstalled('promtool') && 'promtool is not installed
     const alerts = [...fs.readFileSync(rules, 'utf8').matchAll(/alert: (\w+)/gu)].map((m) => m[1]);
     assert.ok(alerts.length > 10);
     assert.deepEqual(alerts.filter((name) => !tests.includes(`alertname: ${name}\n        exp_alerts:\n`)), []);
+  });
+});
+
+describe('remote write', { skip: !isInstalled('prometheus') && 'prometheus is not installed' }, () => {
+  const start = (name, url) => new Daemon(room.file(name), { warehouse: { slice_window: '1s' },
+    hot_metrics: { remote_write: { url, interval: '1s', timeout: '5s' } } }).start();
+
+  test('brings hot metrics to a store, and goes on when that was away', async () => {
+    fs.mkdirSync(room.file('store'));
+    let store = await startPrometheus(room.file('store'), {});
+    const daemon = await start('writer', `http://${store.address}/api/v1/write`);
+    const found = (value) => until(`the value ${value}`, async () => {
+      await sendAll(daemon, value, { modelName: 'H100' });
+      return (await store.query('tracecore_serving_tokens_total{kind="output"}')).find((row) => row.value >= value - 1);
+    }, 60000, 500);
+    try {
+      await sendAll(daemon, 1, { modelName: 'H100' });
+      const row = await found(3);
+      assert.deepEqual(row.metric, { __name__: 'tracecore_serving_tokens_total', cluster: 'c1', region: 'eu', gpu_model: 'H100',
+        instance: os.hostname(), job: 'tracecore', kind: 'output' });
+      const [temperature] = await store.query('tracecore_gpu_temperature_celsius{stat="max"}');
+      assert.equal(temperature.value, 3);
+      assert.equal((await daemon.metrics()).sum('tracecore_remote_write_samples_total', { result: 'refused' }), 0);
+      const { address } = store;
+      await store.stop();
+      await until('pages that are replaced', async () => (await daemon.metrics()).sum('tracecore_remote_write_samples_total', { result: 'replaced' }) > 0, 30000, 200);
+      assert.equal((daemon.log().match(/hot metrics are not taken/gu) ?? []).length, 1, 'it is said once');
+      store = await startPrometheus(room.file('store'), { address });
+      await found(9);
+    } finally {
+      await store.stop();
+      await daemon.stop();
+    }
+  });
+
+  test('that is refused is counted, and a store that hangs does not keep the daemon from ending', async () => {
+    const answers = [];
+    const server = http.createServer((question, answer) => {
+      question.resume();
+      answers.push(question.headers);
+      if (answers.length === 1) { answer.writeHead(400).end('no'); }
+    });
+    await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    const daemon = await start('refused', `http://127.0.0.1:${server.address().port}/write`);
+    try {
+      await sendAll(daemon, 1);
+      await until('refused samples', async () => (await daemon.metrics()).sum('tracecore_remote_write_samples_total', { result: 'refused' }) > 0, 30000, 100);
+      assert.equal(answers[0]['content-encoding'], 'snappy');
+      assert.equal(answers[0]['content-type'], 'application/x-protobuf');
+      assert.equal(answers[0]['x-prometheus-remote-write-version'], '0.1.0');
+      await until('a request that hangs', () => answers.length >= 2, 30000, 50);
+    } finally {
+      await daemon.stop();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
 

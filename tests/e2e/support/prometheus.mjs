@@ -47,9 +47,9 @@ export async function startAlertmanager(home) {
     `--web.listen-address=${address}`, '--cluster.listen-address='], address, home);
 }
 
-/** Scrapes `targets` every second as job "tracecore", and evaluates `rules` as often. */
-export async function startPrometheus(home, { targets, rules = [], alertmanagers = [] }) {
-  const address = `127.0.0.1:${await freePort()}`;
+/** Scrapes `targets` every second as job "tracecore", and evaluates `rules` as often; takes remote write. */
+export async function startPrometheus(home, { targets = [], rules = [], alertmanagers = [], address = null }) {
+  address ??= `127.0.0.1:${await freePort()}`;
   const config = path.join(home, 'prometheus.yml');
   fs.writeFileSync(config, JSON.stringify({
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s', external_labels: { site: 'test' } },
@@ -58,7 +58,7 @@ export async function startPrometheus(home, { targets, rules = [], alertmanagers
     scrape_configs: [{ job_name: 'tracecore', static_configs: [{ targets }] }],
   }));
   const started = await startProgram('prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${path.join(home, 'tsdb')}`,
-    `--web.listen-address=${address}`, '--log.level=warn'], address, home);
+    `--web.listen-address=${address}`, '--log.level=warn', '--web.enable-remote-write-receiver'], address, home);
   return {
     ...started,
     /** The samples of an instant query: [{ metric, value }]. */
