@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/api.h"
 
+#include "answers/openapi.h"
 #include "base/clock.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
@@ -80,11 +81,23 @@ static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, 
     return TC_ANSWER_OK;
 }
 
+/* What can be asked, for programs that make clients from it. */
+static enum tc_answer show_openapi(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
+{
+    (void)a;
+    (void)r;
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_openapi_write(&j);
+    (void)tc_json_done_line(&j);
+    return TC_ANSWER_OK;
+}
+
 static const struct page PAGES[] = {
     {"/healthz", 0, TEXT_TYPE, show_health},
     {"/readyz", 0, JSON_TYPE, show_ready},
     {"/metrics", TC_TOKEN_READ, METRICS_TYPE, show_metrics},
     {"/api/v1/status", TC_TOKEN_READ, JSON_TYPE, show_status},
+    {"/api/v1/openapi.json", 0, JSON_TYPE, show_openapi},
 };
 #define UPLOAD_PATH TC_LIT("/api/v1/upload")
 #define EVENTS_PATH TC_LIT("/api/v1/events")
