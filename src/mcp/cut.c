@@ -10,30 +10,34 @@
 
 #include <string.h>
 
-/* Tried one after the other: items of a list, bytes of a text. */
+/* Tried one after the other: items of a list, bytes of a text. Items that say of themselves that
+ * they are minor ("main":false) go first. */
 static const struct measure {
     size_t items;
     size_t text;
+    bool only_main;
 } MEASURES[] = {
-    {SIZE_MAX, SIZE_MAX},
-    {128, 4096},
-    {64, 4096},
-    {32, 2048},
-    {20, 2048},
-    {12, 1024},
-    {8, 1024},
-    {5, 512},
-    {3, 512},
-    {2, 256},
-    {1, 256},
-    {1, 64},
+    {SIZE_MAX, SIZE_MAX, false},
+    {SIZE_MAX, 4096, true},
+    {128, 4096, true},
+    {64, 4096, true},
+    {32, 2048, true},
+    {20, 2048, true},
+    {12, 1024, true},
+    {8, 1024, true},
+    {5, 512, true},
+    {3, 512, true},
+    {2, 256, true},
+    {1, 256, true},
+    {1, 64, true},
 };
 /* Of the member "cut", which is added behind. */
 #define CUT_ROOM ((size_t)TC_CUT_LISTS * (TC_CUT_NAME + 64) + 64)
 
 struct level {
     struct tc_slice name; /* of the member that it is the value of */
-    size_t items;
+    size_t shown;         /* of a list: items that were copied, and items that there are */
+    size_t total;
     bool is_list;
 };
 
@@ -131,43 +135,72 @@ static void remember_cut(struct tc__cut *cut, struct tc_slice name, size_t shown
     }
 }
 
-/* The rest of a list that has shown enough; stops at its end. */
-static bool skip_items(struct walk *w, const struct level *level)
+static void skip_blanks(struct walk *w)
 {
-    size_t left = 0;
+    while (w->at < w->text.len && tc_json_is_space(w->text.ptr[w->at])) {
+        w->at++;
+    }
+}
+
+static bool is_minor(struct tc_slice item)
+{
+    struct tc_slice main;
+    return tc_json_raw_get(item, TC_LIT("main"), &main) && tc_slice_eq(main, TC_LIT("false"));
+}
+
+/* At the start of an item of the list on top: goes on to the next that is shown, or to the end. */
+static bool find_item(struct walk *w)
+{
+    struct level *list = &w->levels[w->depth - 1];
     struct tc_slice item;
-    do {
-        w->at++; /* the comma */
-        if (!tc_json_raw_value(w->text, &w->at, &item)) {
+    for (;;) {
+        skip_blanks(w);
+        size_t end = w->at;
+        if (w->at < w->text.len && w->text.ptr[w->at] == ']') {
+            return true;
+        }
+        if (!tc_json_raw_value(w->text, &end, &item)) {
             return false;
         }
-        left++;
-        while (w->at < w->text.len && tc_json_is_space(w->text.ptr[w->at])) {
+        list->total++;
+        if (list->shown < w->most->items && !(w->most->only_main && is_minor(item))) {
+            tc_grow_str(w->out, list->shown++ > 0 ? TC_LIT(",") : TC_EMPTY);
+            return true;
+        }
+        w->at = end;
+        skip_blanks(w);
+        if (w->at < w->text.len && w->text.ptr[w->at] == ',') {
             w->at++;
         }
-    } while (w->at < w->text.len && w->text.ptr[w->at] == ',');
-    remember_cut(w->cut, level->name, w->most->items, w->most->items + left);
-    return true;
+    }
 }
 
 static bool copy_mark(struct walk *w, char mark)
 {
     struct level *top = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+    bool in_list = top != NULL && top->is_list;
+    if (mark == ',' && in_list) {
+        w->at++;
+        return find_item(w);
+    }
+    tc_grow_str(w->out, tc_slice_make(&w->text.ptr[w->at], 1));
+    w->at++;
     if (mark == '{' || mark == '[') {
         if (w->depth == TC_JSON_DEPTH_MAX) {
             return false;
         }
-        w->levels[w->depth++] = (struct level){.name = w->key, .items = 1, .is_list = mark == '['};
-    } else if (mark == '}' || mark == ']') {
-        if (top == NULL) {
+        w->levels[w->depth++] = (struct level){.name = w->key, .is_list = mark == '['};
+        return mark == '{' || find_item(w);
+    }
+    if (mark == '}' || mark == ']') {
+        if (top == NULL || in_list != (mark == ']')) {
             return false;
         }
         w->depth--;
-    } else if (mark == ',' && top != NULL && top->is_list && top->items++ >= w->most->items) {
-        return skip_items(w, top);
+        if (top->shown < top->total) {
+            remember_cut(w->cut, top->name, top->shown, top->total);
+        }
     }
-    tc_grow_str(w->out, tc_slice_make(&w->text.ptr[w->at], 1));
-    w->at++;
     return true;
 }
 

@@ -43,6 +43,8 @@ static void what_is_no_object_is_refused(void **state)
     assert_int_equal(cut("", 4096, &g, &told), TC_E_MALFORMED);
     assert_int_equal(cut("[1]", 4096, &g, &told), TC_E_MALFORMED);
     assert_int_equal(cut("{\"a\":[1}", 4096, &g, &told), TC_E_MALFORMED);
+    assert_int_equal(cut("{\"a\":[1}}", 4096, &g, &told), TC_E_MALFORMED);
+    assert_int_equal(cut("{\"a\":[,]}", 4096, &g, &told), TC_E_MALFORMED);
     assert_int_equal(cut("{\"a\":1", 4096, &g, &told), TC_E_MALFORMED);
     assert_int_equal(cut("}", 4096, &g, &told), TC_E_MALFORMED);
     tc_grow_fini(&g);
@@ -80,6 +82,28 @@ static void lists_keep_their_first_items(void **state)
         tc_grow_slice(&g),
         TC_LIT("],\"last\":1,\"cut\":[{\"list\":\"rows\",\"shown\":64,\"of\":1000}]}")));
     free(text);
+    tc_grow_fini(&g);
+}
+
+static void minor_items_go_first(void **state)
+{
+    struct tc_grow text = {0};
+    struct tc_grow g = {0};
+    struct tc__cut told;
+    (void)state;
+    tc_grow_lit(&text, "{\"series\":[");
+    for (int i = 0; i < 100; i++) {
+        tc_grow_str(&text, i % 10 == 5 ? TC_LIT("{\"main\":true,\"of\":\"the first rank\"}")
+                                       : TC_LIT("{\"main\":false,\"of\":\"the others, long\"}"));
+        tc_grow_str(&text, i < 99 ? TC_LIT(" , ") : TC_EMPTY);
+    }
+    tc_grow_str(&text, tc_slice_make(" ] }", 5));
+    assert_int_equal(cut(text.buf.data, 2048, &g, &told), TC_OK);
+    assert_int_equal(told.shown[0], 10);
+    assert_int_equal(told.total[0], 100);
+    assert_false(tc_slice_contains(tc_grow_slice(&g), TC_LIT("the others")));
+    assert_true(tc_slice_starts(tc_grow_slice(&g), TC_LIT("{\"series\":[{\"main\":true,")));
+    tc_grow_fini(&text);
     tc_grow_fini(&g);
 }
 
@@ -155,6 +179,7 @@ int main(void)
         cmocka_unit_test(what_fits_stays_but_for_blanks),
         cmocka_unit_test(what_is_no_object_is_refused),
         cmocka_unit_test(lists_keep_their_first_items),
+        cmocka_unit_test(minor_items_go_first),
         cmocka_unit_test(texts_are_cut_at_whole_characters),
         cmocka_unit_test(many_members_are_a_limit),
         cmocka_unit_test(depth_has_a_bound),
