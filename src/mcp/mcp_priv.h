@@ -83,6 +83,14 @@ struct tc_slice tc__param(const struct tc__call *c, struct tc_slice name);
 #define TC_TTL_FIXED_MS 3600000
 void tc__put_cache(struct tc__call *c, bool is_fixed);
 
+/* Marks what was quoted from outside, for programs that look at it. */
+static inline void tc__put_untrusted(struct tc_json_out *j)
+{
+    tc_json_put_object(j, "_meta");
+    tc_json_put_bool(j, "untrusted", true);
+    tc_json_end_object(j);
+}
+
 /* Questions that are tools, and all that may be read. NULL: there is none of that name. */
 const struct tc_question *tc__tool(const struct tc_mcp *m, struct tc_slice tool);
 const struct tc_question *tc__question(const struct tc_mcp *m, struct tc_slice name);
@@ -130,11 +138,6 @@ TC_CHECKED tc_status tc__cut_json(struct tc_slice text, size_t max, struct tc_gr
 /* Of the first list in the object, so many items fit into max bytes with all that is around it.
  * SIZE_MAX when there is no list, or all of it fits. */
 size_t tc__items_that_fit(struct tc_slice text, size_t max);
-
-/* ---- evidence ---- */
-
-/* Bytes that a model can read: UTF-8 without control characters, but for ends of lines and tabs. */
-bool tc__is_text(struct tc_slice bytes);
 
 /* ---- HTTP ---- */
 

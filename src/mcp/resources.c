@@ -15,6 +15,8 @@
 /* Cursors begin with what the page lists; what follows is the cursor of that list. */
 #define OF_RUNS "runs:"
 #define OF_INCIDENTS "incidents:"
+/* Bytes of one resource: more than that is read in parts. */
+#define READ_MAX ((size_t)256 << 10)
 /* Of the part behind the scheme, decoded. */
 #define ADDRESS_MAX 512
 
@@ -192,13 +194,11 @@ static int hex_value(char c)
                                     : -1;
 }
 
-/* An address taken apart. `id` lies in `text`. */
+/* An address taken apart. `id` lies in `text`, `at` in the address. */
 struct address {
     const struct kind *kind;
     struct tc_slice id;
-    uint64_t offset;
-    uint64_t length;
-    bool has_range;
+    struct tc_slice at; /* of evidence: OFFSET,LENGTH; empty: all of it */
     char text[ADDRESS_MAX];
 };
 
@@ -222,13 +222,9 @@ static bool decode(struct tc_slice from, struct tc_buf *b)
 
 static bool read_range(struct tc_slice query, struct address *a)
 {
-    struct tc_slice rest = TC_EMPTY;
-    if (!tc_slice_starts(query, TC_LIT("at="))) {
-        return false;
-    }
-    struct tc_slice first = tc_slice_cut(tc_slice_from(query, 3), ',', &rest);
-    a->has_range = true;
-    return tc_slice_is_u64(first, &a->offset) && tc_slice_is_u64(rest, &a->length);
+    a->at = tc_slice_from(query, 3);
+    return strcmp(a->kind->name, "evidence") == 0 && tc_slice_starts(query, TC_LIT("at=")) &&
+           a->at.len > 0;
 }
 
 static bool read_address(struct tc_slice uri, struct address *a)
@@ -248,8 +244,7 @@ static bool read_address(struct tc_slice uri, struct address *a)
         return false;
     }
     a->id = tc_buf_slice(&b);
-    bool is_evidence = strcmp(a->kind->name, "evidence") == 0;
-    return a->id.len > 0 && (query.len == 0 || (is_evidence && read_range(query, a)));
+    return a->id.len > 0 && (query.len == 0 || read_range(query, a));
 }
 
 const struct tc_question *tc__question_of_read(const struct tc__call *c)
@@ -260,6 +255,20 @@ const struct tc_question *tc__question_of_read(const struct tc__call *c)
                : NULL;
 }
 
+/* Bytes that a model can read: UTF-8 without control characters, but for ends of lines and tabs. */
+static bool is_text(struct tc_slice bytes)
+{
+    for (size_t at = 0; at < bytes.len;) {
+        unsigned char first = (unsigned char)bytes.ptr[at];
+        size_t len = tc_utf8_len((const unsigned char *)bytes.ptr + at, bytes.len - at);
+        if (len == 0 || (first < 0x20 && first != '\n' && first != '\r' && first != '\t')) {
+            return false;
+        }
+        at += len;
+    }
+    return true;
+}
+
 static tc_status put_contents(struct tc__call *c, struct tc_slice uri, const struct tc_reply *reply)
 {
     struct tc_slice body = tc_grow_slice(&reply->body);
@@ -268,7 +277,7 @@ static tc_status put_contents(struct tc__call *c, struct tc_slice uri, const str
     tc_json_put_str(c->j, "uri", uri);
     tc_json_put_cstr(c->j, "mimeType",
                      reply->content_type != NULL ? reply->content_type : "application/json");
-    if (tc__is_text(body)) {
+    if (is_text(body)) {
         tc_json_put_str(c->j, "text", body);
     } else {
         char *text = malloc(TC_BASE64_LEN(body.len) + 1);
@@ -279,6 +288,7 @@ static tc_status put_contents(struct tc__call *c, struct tc_slice uri, const str
         tc_json_put_str(c->j, "blob", tc_slice_make(text, (size_t)(end - text)));
         free(text);
     }
+    tc__put_untrusted(c->j);
     tc_json_end_object(c->j);
     tc_json_end_array(c->j);
     tc__put_cache(c, false);
@@ -288,21 +298,14 @@ static tc_status put_contents(struct tc__call *c, struct tc_slice uri, const str
 static tc_status ask_address(struct tc__call *c, const struct address *a, struct tc_reply *reply)
 {
     const struct tc_question *q = tc__question(c->m, tc_slice_cstr(a->kind->question));
-    char number[TC_PUT_U64_MAX + 4];
-    char length[TC_PUT_U64_MAX + 4];
-    struct tc_buf b = tc_buf_make(number, sizeof number);
-    struct tc_buf l = tc_buf_make(length, sizeof length);
     struct tc_asked asked;
     if (q == NULL || q->param_count == 0) {
         return tc_fail(&c->err, TC_E_NOTFOUND, 0, "there are no resources of that kind here");
     }
     tc_asked_init(&asked, q, c->now_ns);
     TC_TRY(tc_asked_add(&asked, tc_slice_cstr(q->params[0].name), a->id, &c->err));
-    if (a->has_range) {
-        tc_buf_u64(&b, a->offset);
-        tc_buf_u64(&l, a->length);
-        TC_TRY(tc_asked_add(&asked, TC_LIT("offset"), tc_buf_slice(&b), &c->err));
-        TC_TRY(tc_asked_add(&asked, TC_LIT("length"), tc_buf_slice(&l), &c->err));
+    if (a->at.len > 0) {
+        TC_TRY(tc_asked_add(&asked, TC_LIT("at"), a->at, &c->err));
     }
     return tc__ask(c, &asked, reply);
 }
@@ -318,6 +321,12 @@ int tc__resources_read(struct tc__call *c)
                           "Resource not found: %.*s", TC_FMT(tc_slice_head(uri, 128)));
     }
     tc_status status = ask_address(c, &a, &reply);
+    if (status == TC_OK && reply.body.buf.len > READ_MAX) {
+        status = tc_fail(&c->err, TC_E_USAGE, 0,
+                         "it has %zu bytes; of evidence, read parts of up to %zu with "
+                         "?at=OFFSET,LENGTH; of others, ask with a tool",
+                         reply.body.buf.len, READ_MAX);
+    }
     if (status == TC_OK) {
         status = put_contents(c, uri, &reply);
     }

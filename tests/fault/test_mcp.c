@@ -21,7 +21,6 @@ static const char *const MESSAGES[] = {
     ASK("initialize", "{\"protocolVersion\":\"2025-11-25\"}"),
     ASK("tools/list", "{}"),
     ASK("tools/call", "{\"name\":\"list_runs\"}"),
-    ASK("tools/call", "{\"name\":\"get_evidence\",\"arguments\":{\"digest\":\"d\"}}"),
     ASK("tools/call", "{\"name\":\"explain_incident\",\"arguments\":{}}"),
     ASK("resources/list", "{}"),
     ASK("resources/read", "{\"uri\":\"tracecore://evidence/d\"}"),

@@ -86,12 +86,13 @@ static tc_status answer_one(const struct tc_asked *asked, struct tc_reply *out,
 static tc_status answer_bytes(const struct tc_asked *asked, struct tc_reply *out,
                               struct tc_error *err)
 {
-    const struct tc_param_value *offset = tc_asked_value(asked, "offset");
-    (void)err;
-    tc_grow_str(&out->body, tc_slice_from(now->bytes, (size_t)offset->count));
+    uint64_t from = 0;
+    struct tc_slice at = tc_asked_text(asked, "at");
+    if (at.len > 0 && tc_slice_u64(at, &from) == 0) {
+        return tc_fail(err, TC_E_USAGE, 0, "at takes two numbers");
+    }
+    tc_grow_str(&out->body, tc_slice_from(now->bytes, (size_t)from));
     out->content_type = "application/octet-stream";
-    out->range_from = (uint64_t)offset->count;
-    out->range_total = now->bytes.len;
     return out->body.failed ? TC_E_NOMEM : TC_OK;
 }
 
@@ -109,8 +110,7 @@ static const struct tc_param ONE[] = {
 };
 static const struct tc_param BYTES[] = {
     {.name = "digest", .help = "Which.", .kind = TC_PARAM_TEXT, .flags = TC_PARAM_NEEDED},
-    {.name = "offset", .help = "From.", .kind = TC_PARAM_COUNT, .least = 0, .most = 1e9},
-    {.name = "length", .help = "How many.", .kind = TC_PARAM_COUNT, .least = 0, .most = 1e9},
+    {.name = "at", .help = "Which part.", .kind = TC_PARAM_TEXT},
 };
 static const struct tc_member RUNS_MEMBERS[] = {
     {.name = "runs", .type = "array", .help = "Runs."},
@@ -158,7 +158,8 @@ static const struct tc_question INCIDENT = {.name = "incident",
                                             .answer = answer_one,
                                             PARTS(ONE, ONE_MEMBERS)};
 static const struct tc_question EVIDENCE = {.name = "evidence",
-                                            .tool = "get_evidence",
+                                            .tool = "get_bytes",
+
                                             .path = "/evidence/{digest}",
                                             .summary = "bytes",
                                             .help = "Raw bytes.",
