@@ -86,7 +86,8 @@ struct tc_question {
     bool needs_warehouse;
     const struct tc_param *params;
     size_t param_count;
-    const struct tc_member *members; /* none: it is no JSON object */
+    const char *media;               /* types it answers in, separated by blanks; NULL: JSON */
+    const struct tc_member *members; /* of the JSON object; none: they are not described */
     size_t member_count;
     tc_status (*answer)(const struct tc_asked *asked, struct tc_reply *out, struct tc_error *err);
 };

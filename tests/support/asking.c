@@ -166,7 +166,7 @@ void asking_is(struct tc_json object, const char *path, const char *text)
     } else if (tc_json_bool(value, &flag)) {
         string = tc_slice_cstr(flag ? "true" : "false");
     } else if (tc_json_double(value, &real)) {
-        (void)snprintf(room, sizeof room, "%.12g", real);
+        (void)snprintf(room, sizeof room, "%.15g", real);
         string = tc_slice_cstr(room);
     } else {
         string = tc_slice_cstr(type_of(value));
