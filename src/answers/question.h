@@ -98,9 +98,6 @@ struct tc_question {
 
 /* All of them, in the order of questions.def. */
 const struct tc_question *const *tc_questions(size_t *out_count);
-/* By its name, and by the name of its tool; NULL: there is none. */
-const struct tc_question *tc_question_find(struct tc_slice name);
-const struct tc_question *tc_question_of_tool(struct tc_slice tool);
 
 struct tc_param_value {
     bool is_given;

@@ -66,7 +66,7 @@ static void wrong_values_of_a_run_are_refused(void **state)
 static void words_are_those_of_the_contract(void **state)
 {
     (void)state;
-    const struct tc_question *q = tc_question_find(TC_LIT("render_run"));
+    const struct tc_question *q = asking_question("render_run");
     assert_int_equal(q->param_count, TC_FIELD_COUNT);
     for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
         const char *const *choices = tc_contract_field_choices(i);
