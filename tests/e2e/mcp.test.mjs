@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { source } from './support/daemon.mjs';
-import { connect, connectStateless, lines, toolbox } from './support/mcp.mjs';
+import { closeAll, connect, connectStateless, lines, toolbox } from './support/mcp.mjs';
 import { binary, scratch, tracecore } from './support/runs.mjs';
 
 const room = scratch('mcp');
@@ -31,7 +31,10 @@ before(() => {
     }
   }
 });
-after(() => room.remove());
+after(async () => {
+  await closeAll();
+  room.remove();
+});
 
 const request = (id, method, params) => ({ jsonrpc: '2.0', id, method, ...(params && { params }) });
 const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };

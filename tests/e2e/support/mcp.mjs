@@ -8,6 +8,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 const binary = process.env.TC_BINARY;
+const opened = [];
+/** Ends clients that a test that failed has left open: they would keep the process alive. */
+export const closeAll = () => Promise.all(opened.splice(0).map((client) => client.close().catch(() => {})));
+
 const self = { name: 'tracecore-tests', version: '1.0.0' };
 
 const environment = (dataDir, more = {}) => ({
@@ -19,6 +23,7 @@ const environment = (dataDir, more = {}) => ({
 /** A client of the SDK that speaks revisions with a handshake, over stdio. */
 export async function connect(dataDir, args = [], env = {}) {
   const client = new Client(self);
+  opened.push(client);
   await client.connect(new StdioClientTransport({ command: binary, args: ['mcp', ...args], env: environment(dataDir, env), stderr: 'inherit' }));
   return client;
 }
@@ -26,6 +31,7 @@ export async function connect(dataDir, args = [], env = {}) {
 /** The same over HTTP. */
 export async function connectHttp(url, token) {
   const client = new Client(self);
+  opened.push(client);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   return client;
@@ -39,6 +45,7 @@ export async function connectStateless(dataDir, { url, token, args = [] } = {}) 
   const sdk = await import('@modelcontextprotocol/client');
   const { StdioClientTransport: Stdio } = await import('@modelcontextprotocol/client/stdio');
   const client = new sdk.Client(self, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  opened.push(client);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   await client.connect(url ? new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
     : new Stdio({ command: binary, args: ['mcp', ...args], env: environment(dataDir), stderr: 'inherit' }));
