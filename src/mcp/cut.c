@@ -286,31 +286,38 @@ tc_status tc__cut_json(struct tc_slice text, size_t max, struct tc_grow *out,
     return TC_E_LIMIT;
 }
 
-size_t tc__items_that_fit(struct tc_slice text, size_t max)
+/* The longest list of an object; empty when it has none. */
+static struct tc_slice longest_list(struct tc_slice object)
 {
+    struct tc_slice longest = TC_EMPTY;
     struct tc_slice key;
     struct tc_slice value;
+    size_t at = 0;
+    while (tc_json_raw_member(object, &at, &key, &value)) {
+        if (value.len > longest.len && value.ptr[0] == '[') {
+            longest = value;
+        }
+    }
+    return longest;
+}
+
+size_t tc__items_that_fit(struct tc_slice text, size_t max)
+{
     struct tc_slice item;
     size_t at = 0;
+    size_t count = 0;
     text = tc_slice_trim(text);
+    struct tc_slice list = longest_list(text);
+    size_t used = text.len - list.len;
     if (text.len <= max) {
         return SIZE_MAX;
     }
-    while (tc_json_raw_member(text, &at, &key, &value)) {
-        if (value.len == 0 || value.ptr[0] != '[') {
-            continue;
+    while (tc_json_raw_element(list, &at, &item)) {
+        used += item.len + 2;
+        if (used > max) {
+            return count;
         }
-        size_t within = 0;
-        size_t count = 0;
-        size_t used = text.len - value.len;
-        while (tc_json_raw_element(value, &within, &item)) {
-            used += item.len + 2;
-            if (used > max) {
-                return count;
-            }
-            count++;
-        }
-        return SIZE_MAX;
+        count++;
     }
     return SIZE_MAX;
 }

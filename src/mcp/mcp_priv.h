@@ -135,7 +135,7 @@ struct tc__cut {
  */
 TC_CHECKED tc_status tc__cut_json(struct tc_slice text, size_t max, struct tc_grow *out,
                                   struct tc__cut *out_cut);
-/* Of the first list in the object, so many items fit into max bytes with all that is around it.
+/* Of the longest list in the object, so many items fit into max bytes with all that is around it.
  * SIZE_MAX when there is no list, or all of it fits. */
 size_t tc__items_that_fit(struct tc_slice text, size_t max);
 

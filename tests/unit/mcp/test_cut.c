@@ -169,6 +169,9 @@ static void items_that_fit_are_counted(void **state)
     assert_true(fit >= 8 && fit <= 11);
     assert_true(tc__items_that_fit(tc_slice_cstr(text), 1 << 20) == SIZE_MAX);
     assert_int_equal(tc__items_that_fit(tc_slice_cstr(text), 50), 0);
+    assert_int_equal(
+        tc__items_that_fit(TC_LIT("{\"columns\":[1,2],\"rows\":[\"aaaaaaaa\",\"bbbbbbbb\"]}"), 45),
+        1);
     assert_true(tc__items_that_fit(TC_LIT("{\"a\":\"long enough\"}"), 4) == SIZE_MAX);
     free(text);
 }
