@@ -17,9 +17,9 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t len);
 
-/* Calls whose place is noted; frames of one place. */
+/* Calls whose place is noted; frames of one place: ours, and four functions that led to it. */
 #define NOTED_MAX (1L << 18)
-#define FRAMES_MAX 64
+#define FRAMES_MAX 5
 #define FRAME_BYTES_MAX (UINT32_C(1) << 16)
 
 /* The plan, and for each call of the run that counted the place that it came from. */
