@@ -25,7 +25,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         l->tell_ns = l->settle_ns = INT64_MAX;
         l->linked_ns = l->placed_ns = INT64_MIN / 2; /* the first link waits for nothing */
         l->story = tc_story_create();
-        l->hashes = calloc(l->config.incidents_max, sizeof *l->hashes);
+        l->hashes = calloc(tc__live_incidents_most(l), sizeof *l->hashes);
         l->late.near_ns = config->margin_ns;
         ok = l->story != NULL && l->hashes != NULL &&
              tc__reorder_init(&l->hold, config->hold_bytes) && tc_sources_init(&l->sources) &&

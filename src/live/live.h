@@ -33,8 +33,9 @@ struct tc_live_config {
     int64_t margin_ns;    /* late events nearer to each other than this are checked together */
     int64_t window_ns;    /* event time behind the engine's up to which late ones are checked */
     size_t hold_bytes;    /* memory of held events; when full the hold is cut short */
-    size_t incidents_max; /* kept for stories; resolved ones, then the least severe and then the
-                             oldest go first */
+    size_t incidents_max; /* kept for stories between two events, while one is judged up to twice as
+                             many; resolved ones, then the least severe and then the oldest go
+                             first */
     size_t told_max;      /* incidents of which is remembered what was told, so that each is opened
                              once; resolved ones and then those told longest ago go first */
 };

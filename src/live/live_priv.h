@@ -108,6 +108,9 @@ bool tc__live_keeps_checked(struct tc_live *l, const struct tc_incident_entry *k
 /* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. TC_E_AGAIN:
  * the rest of it is due at once. */
 TC_CHECKED tc_status tc__live_publish(struct tc_live *l, bool all);
+/* Twice incidents_max: what one event may add before room is made, which can be put off between
+ * two events but not while the engine waits. A small incidents_max is the limit itself. */
+size_t tc__live_incidents_most(const struct tc_live *l);
 /* Before incidents_max is reached: tells all and forgets some. TC_E_AGAIN as above. */
 TC_CHECKED tc_status tc__live_keep_room(struct tc_live *l);
 /* Whether what is being done should be put off; the same for who does not know us. */

@@ -11,7 +11,7 @@
 /* Of incidents_max that make room at once: all are linked first, so each that comes in a storm pays
  * for the linking of this many. */
 #define FORGET_SHARE 8
-/* Of incidents_max that are free when room is made while nothing waits for it. */
+/* Of incidents_max that are free when room is made, between two events. */
 #define SPARE_SHARE 32
 
 /*
@@ -243,17 +243,19 @@ int64_t tc__live_publish_due(const struct tc_live *l)
 
 static void forget_some(struct tc_live *l)
 {
-    size_t count = l->config.incidents_max / FORGET_SHARE + 1;
+    size_t kept = tc_story_verdicts(l->story)->count;
+    size_t most = l->config.incidents_max;
+    size_t count = most / FORGET_SHARE + 1 + (kept > most ? kept - most : 0);
     tc_story_forget(l->story, count);
     l->counts.forgotten += count;
     l->changed = true;
 }
 
-/* Everything is told before some of it is forgotten, in a replay too, and while the engine waits.
- */
+/* Everything is told before some of it is forgotten, in a replay too, and while the engine waits:
+ * one event had more findings than there is room for over incidents_max. */
 static tc_status make_room(struct tc_live *l)
 {
-    if (tc_story_verdicts(l->story)->count < l->config.incidents_max) {
+    if (tc_story_verdicts(l->story)->count < tc__live_incidents_most(l)) {
         return TC_OK;
     }
     bool was_whole = l->is_whole;
@@ -266,7 +268,14 @@ static tc_status make_room(struct tc_live *l)
     return status;
 }
 
-/* The same between two events, where it can be put off, a little before there is no room. */
+size_t tc__live_incidents_most(const struct tc_live *l)
+{
+    size_t most = l->config.incidents_max;
+    most = most / SPARE_SHARE > 0 ? 2 * most : most;
+    return most < TC_INCIDENT_TABLE_MAX ? most : TC_INCIDENT_TABLE_MAX;
+}
+
+/* The same between two events, where it can be put off. */
 tc_status tc__live_keep_room(struct tc_live *l)
 {
     size_t spare = l->config.incidents_max / SPARE_SHARE;

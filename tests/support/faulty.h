@@ -21,6 +21,14 @@ struct plan {
 
 extern struct plan *tc_faulty_plan;
 
+/*
+ * Which calls are worth failing. A run that counts (fail_at -1) notes from where each call came:
+ * the four functions that led to it. Calls from the same place fail alike, so a test fails the
+ * first and the last of each place. Call it after the run that counted; the places are of the last
+ * one.
+ */
+bool tc_faulty_is_chosen(long call);
+
 /* Makes the plan; 0, or -1 when there is no memory for it. */
 int tc_faulty_init(void);
 

@@ -8,7 +8,7 @@ import net from 'node:net';
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 /** Waits until `ask` gives something true; the last error or `what` when it does not. */
-export async function until(what, ask, timeoutMs = 10000, everyMs = 20) {
+export async function until(what, ask, timeoutMs = 60000, everyMs = 20) {
   const end = Date.now() + timeoutMs;
   let problem = '';
   for (;;) {
@@ -30,7 +30,7 @@ const split = (address) => {
 };
 
 /** One HTTP/1.1 request: { status, headers, body }. */
-export function call(address, method, path, { body, headers = {}, agent, timeoutMs = 15000 } = {}) {
+export function call(address, method, path, { body, headers = {}, agent, timeoutMs = 60000 } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request({ ...split(address), method, path, headers, agent: agent ?? false }, (answer) => {
       const parts = [];
@@ -75,7 +75,7 @@ export class Grpc {
   }
 
   /** Sends `bytes` as the body of a call to `path`: { status, headers, trailers, grpc, message, body }. */
-  raw(path, bytes, headers = {}, timeoutMs = 15000) {
+  raw(path, bytes, headers = {}, timeoutMs = 60000) {
     return new Promise((resolve, reject) => {
       if (this.session.destroyed) { reject(this.error ?? new Error('the connection is closed')); return; }
       const stream = this.session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers });
@@ -143,11 +143,11 @@ export class Raw {
   get text() { return this.received.toString('latin1'); }
   get status() { return Number(/^HTTP\/1\.[01] (\d{3})/.exec(this.text)?.[1] ?? NaN); }
 
-  answer(timeoutMs = 10000) {
+  answer(timeoutMs = 60000) {
     return until('an answer on the socket', () => this.status || (this.ended && -1), timeoutMs);
   }
 
-  gone(timeoutMs = 10000) { return until('the end of the connection', () => this.ended, timeoutMs); }
+  gone(timeoutMs = 60000) { return until('the end of the connection', () => this.ended, timeoutMs); }
   destroy() { this.socket.destroy(); }
 }
 

@@ -132,6 +132,46 @@ static void so_it_is_when_incidents_make_room(void **state)
     assert_same(config, true);
 }
 
+#define STORM 100
+
+/* Faults that are all due with the same second: one step of the engine finds them all, more than
+ * there is room for. They are told one by one all the same. */
+static void a_storm_within_one_step_is_told_by_turns(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.incidents_max = 64;
+    struct live_test *t = test_create(&config);
+    static char nodes[STORM][16];
+    size_t asked = 0;
+    size_t most = 0;
+    tc_live_slice(t->live, is_always_spent, &asked);
+    for (int i = 0; i < STORM; i++) {
+        (void)snprintf(nodes[i], sizeof nodes[i], "gpu-%d", i);
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_XID);
+        ev.time_ns = T0;
+        ev.scope.node = tc_slice_cstr(nodes[i]);
+        ev.scope.pci = (struct tc_bdf){.bus = 0x3b, .known = true};
+        ev.xid.code = 48;
+        size_t calls = 0;
+        AGAIN(calls, tc_live_feed(t->live, &ev, T0, false));
+    }
+    for (t->now_ns = T0; t->now_ns < T0 + 600 * TC_SECOND; t->now_ns += TC_SECOND / 2) {
+        tc_status status = TC_OK;
+        do {
+            size_t before = t->count;
+            status = tc_live_advance(t->live, t->now_ns);
+            most = t->count - before > most ? t->count - before : most;
+        } while (status == TC_E_AGAIN);
+        assert_int_equal(status, TC_OK);
+    }
+    assert_true(t->count >= STORM);
+    assert_int_equal(most, 1);
+    assert_true(counts_of(t).incidents <= 64 && counts_of(t).forgotten >= STORM - 64);
+    test_destroy(t);
+}
+
 static void room_is_what_the_hold_has_left(void **state)
 {
     (void)state;
@@ -272,6 +312,7 @@ int main(void)
         cmocka_unit_test(so_it_is_when_the_hold_is_cut_short),
         cmocka_unit_test(so_it_is_at_the_end_of_a_replay),
         cmocka_unit_test(so_it_is_when_incidents_make_room),
+        cmocka_unit_test(a_storm_within_one_step_is_told_by_turns),
         cmocka_unit_test(room_is_what_the_hold_has_left),
         cmocka_unit_test(a_hold_that_is_cut_short_keeps_its_younger_half),
         cmocka_unit_test(so_it_is_when_it_is_put_off),
