@@ -73,14 +73,19 @@ static void say_refusal(const struct tc_daemon *d, const char *path,
     tc_json_parser_destroy(parser);
 }
 
-bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body)
+tc_status tc_daemon_call(struct tc_daemon *d, const char *path, struct tc_http_reply *out_reply,
+                         struct tc_error *err)
 {
     char text[HEADER_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
+    return tc_http_client_call(d->client, "GET", path, token_header(&b), TC_EMPTY, out_reply, err);
+}
+
+bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body)
+{
     struct tc_http_reply reply;
     struct tc_error err = {0};
-    if (tc_http_client_call(d->client, "GET", path, token_header(&b), TC_EMPTY, &reply, &err) !=
-        TC_OK) {
+    if (tc_daemon_call(d, path, &reply, &err) != TC_OK) {
         if (!d->silent) {
             tc_say(
                 d->command,
