@@ -2,6 +2,7 @@
 // The question of who is on call, asked of a running daemon with nothing but the tools: which node,
 // and what do I do? Over `tracecore mcp`, and over HTTP at /mcp.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -86,4 +87,82 @@ test('which node, and what do I do? over stdio, stateless', async (t) => {
   }
   await onCall(client);
   await client.close();
+});
+
+/* ---- HTTP ---- */
+
+test('which node, and what do I do? over HTTP', async () => {
+  const client = await connectHttp(`${url()}/mcp`);
+  await onCall(client);
+  const { runs } = await (await toolbox(client)).call('list_runs');
+  assert.deepEqual(runs, []);
+  await client.close();
+});
+
+test('which node, and what do I do? over HTTP, stateless', async (t) => {
+  const client = await connectStateless(undefined, { url: `${url()}/mcp` });
+  if (client === null) {
+    t.skip('the client needs Node 20');
+    return;
+  }
+  assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+  await onCall(client);
+  await client.close();
+});
+
+const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+const MODERN = { ...JSON_TYPE, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
+
+async function posted(body, headers = JSON_TYPE) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const reply = await send(daemon.api, 'POST', '/mcp', { body: text, headers });
+  const said = reply.body.toString('utf8');
+  return { status: reply.status, code: said ? JSON.parse(said).error?.code : undefined, said };
+}
+
+test('what the head says is held against the body', async () => {
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: META } };
+  assert.equal((await posted(list, MODERN)).status, 200);
+  assert.deepEqual([400, -32020], Object.values(await posted(list, { ...MODERN, 'mcp-method': 'tools/call' })).slice(0, 2));
+  assert.deepEqual([400, -32020], Object.values(await posted(list)).slice(0, 2));
+  const old = { 'io.modelcontextprotocol/protocolVersion': '1900-01-01', 'io.modelcontextprotocol/clientCapabilities': {} };
+  assert.deepEqual([400, -32022], Object.values(await posted({ ...list, params: { _meta: old } }, { ...MODERN, 'mcp-protocol-version': '1900-01-01' })).slice(0, 2));
+  assert.deepEqual([404, -32601], Object.values(await posted({ ...list, method: 'no/such' }, { ...MODERN, 'mcp-method': 'no/such' })).slice(0, 2));
+  assert.deepEqual([400, -32700], Object.values(await posted('{')).slice(0, 2));
+  const { status, said } = await posted({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  assert.deepEqual([status, said], [202, '']);
+});
+
+test('other methods, other origins and forms are kept out', async () => {
+  for (const method of ['GET', 'DELETE', 'PUT']) {
+    assert.equal((await send(daemon.api, method, '/mcp', { headers: { accept: 'text/event-stream' } })).status, 405, method);
+  }
+  const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+  assert.equal((await posted(ping, { ...JSON_TYPE, origin: 'http://evil.example' })).status, 403);
+  assert.equal((await posted(ping, { ...JSON_TYPE, host: 'evil.example' })).status, 403);
+  const form = await send(daemon.api, 'POST', '/mcp', { body: ping, headers: { 'content-type': 'text/plain' } });
+  assert.ok([403, 415].includes(form.status), `${form.status}`);
+  assert.equal((await posted(`${ping.slice(0, -1)},"x":"${'y'.repeat(2 << 20)}"}`).catch(() => ({ status: 413 }))).status, 413);
+});
+
+test('a daemon that wants a token gets it, and who has none is told', async () => {
+  const token = 'a-token-to-read-with';
+  const sha256 = createHash('sha256').update(token).digest('hex');
+  const guarded = await new Daemon(space.file('guarded'), { auth: { tokens: [{ name: 'agents', sha256, scopes: ['read'] }] } }).start();
+  const api = `http://${guarded.api}`;
+  try {
+    const without = await connect(guarded.dataDir, ['--api', api]);
+    assert.match(await (await toolbox(without)).refused('list_incidents', {}), /token .*TRACECORE_TOKEN/u);
+    await without.close();
+    const within = await connect(guarded.dataDir, ['--api', api], { TRACECORE_TOKEN: token });
+    assert.deepEqual((await (await toolbox(within)).call('list_incidents')).incidents, []);
+    await within.close();
+    await assert.rejects(connectHttp(`${api}/mcp`));
+    const client = await connectHttp(`${api}/mcp`, token);
+    assert.deepEqual((await (await toolbox(client)).call('list_incidents')).incidents, []);
+    await client.close();
+  } finally {
+    await guarded.destroy();
+  }
 });
