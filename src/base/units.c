@@ -126,6 +126,18 @@ bool tc_duration_parse(struct tc_slice text, int64_t *out_ns)
     return true;
 }
 
+bool tc_moment_parse(struct tc_slice text, int64_t now_ns, int64_t *out_ns)
+{
+    int64_t ago_ns = 0;
+    /* "2026" is a year that lacks the rest, not so many seconds. */
+    bool has_unit = text.len > 0 && !tc_is_digit(text.ptr[text.len - 1]);
+    if (has_unit && tc_duration_parse(text, &ago_ns) && ago_ns <= TC_TIME_MAX) {
+        *out_ns = now_ns - ago_ns;
+        return true;
+    }
+    return text.len > 0 && tc_time_parse(text, 0, out_ns) == text.len;
+}
+
 bool tc_size_parse(struct tc_slice text, enum tc_size_units units, uint64_t *out_bytes)
 {
     bool loose = units == TC_SIZE_LOOSE;

@@ -11,6 +11,8 @@
 
 /* "5s", "1h30m", "0.5", "250ms"; a number without a unit is seconds. Never negative. */
 bool tc_duration_parse(struct tc_slice text, int64_t *out_ns);
+/* A time: "2026-11-15T03:00:00Z", or how long before now: "90s", "15m", "2h", "3d". */
+bool tc_moment_parse(struct tc_slice text, int64_t now_ns, int64_t *out_ns);
 
 enum tc_size_units {
     TC_SIZE_STRICT, /* "64MiB", "64MB", "1048576": nothing that could mean either */

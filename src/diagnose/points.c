@@ -274,3 +274,27 @@ const struct tc_outcome *tc_points_outcome(const struct tc_points *p, size_t poi
     }
     return NULL;
 }
+
+const struct tc_slow_point *tc_points_find(const struct tc_points *p, struct tc_slice word,
+                                           size_t *out_hits)
+{
+    const struct tc_slow_point *found = NULL;
+    uint64_t number = 0;
+    *out_hits = 1;
+    if (tc_slice_is_u64(word, &number) && number >= 1 && number <= p->point_count) {
+        return &p->points[number - 1];
+    }
+    *out_hits = 0;
+    for (size_t i = 0; word.len > 0 && i < p->point_count; i++) {
+        struct tc_slice text = p->points[i].point->text;
+        if (tc_slice_eq(text, word)) {
+            *out_hits = 1;
+            return &p->points[i];
+        }
+        if (tc_point_matches(word, text)) {
+            found = &p->points[i];
+            (*out_hits)++;
+        }
+    }
+    return *out_hits == 1 ? found : NULL;
+}

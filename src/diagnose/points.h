@@ -61,4 +61,9 @@ void tc_points_fini(struct tc_points *p);
 const struct tc_outcome *tc_points_outcome(const struct tc_points *p, size_t point,
                                            const char *metric);
 
+/* The point that a word means: its number in the list from 1, its text, or words of it. NULL when
+ * there is none, or more than one: *out_hits. */
+const struct tc_slow_point *tc_points_find(const struct tc_points *p, struct tc_slice word,
+                                           size_t *out_hits);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <string.h>
 
 void tc__conn_why(struct tc_conn *c, enum tc_counter why)
@@ -44,6 +45,17 @@ void tc__conn_touch(struct tc_conn *c)
 
 /* Output. */
 
+/* The owner gets its bytes back. */
+static void let_go(struct tc_conn *c)
+{
+    void (*release)(void *context) = c->release;
+    c->release = NULL;
+    c->held = TC_EMPTY;
+    if (release != NULL) {
+        release(c->release_context);
+    }
+}
+
 void tc__conn_drop_output(struct tc_conn *c)
 {
     while (c->chain != NULL) {
@@ -56,6 +68,7 @@ void tc__conn_drop_output(struct tc_conn *c)
     c->inline_start = 0;
     c->inline_end = 0;
     c->pending = 0;
+    let_go(c);
 }
 
 static size_t put_inline(struct tc_conn *c, struct tc_slice bytes)
@@ -107,9 +120,8 @@ static void consume(struct tc_conn *c, size_t len)
         c->inline_start = 0;
         c->inline_end = 0;
     }
-    while (len > 0) {
+    while (len > 0 && c->chain != NULL) {
         struct tc_buffer *b = c->chain;
-        TC_ASSERT(b != NULL); /* what is pending beyond the inline part is in the chain */
         size_t of_buffer = b->len - c->chain_start;
         of_buffer = len < of_buffer ? len : of_buffer;
         c->chain_start += of_buffer;
@@ -120,6 +132,11 @@ static void consume(struct tc_conn *c, size_t len)
             c->chain_start = 0;
             tc_buffer_give(b);
         }
+    }
+    TC_ASSERT(len <= c->held.len); /* what is pending beyond those is held */
+    c->held = tc_slice_from(c->held, len);
+    if (c->held.len == 0) {
+        let_go(c);
     }
 }
 
@@ -138,6 +155,12 @@ static int gather(struct tc_conn *c, struct iovec *iov, size_t *out_bytes)
         iov[count].iov_len = b->len - start;
         *out_bytes += iov[count++].iov_len;
         start = 0;
+    }
+    if (c->held.len > 0 && count < TC_NET_IOV_MAX) {
+        size_t len = c->held.len < TC_NET_WAKE_BYTES ? c->held.len : TC_NET_WAKE_BYTES;
+        iov[count].iov_base = (void *)(uintptr_t)c->held.ptr; /* it is only read */
+        iov[count].iov_len = len;
+        *out_bytes += iov[count++].iov_len;
     }
     return count;
 }
@@ -217,6 +240,7 @@ tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes)
     if (c->phase != TC__CONN_OPEN) {
         return TC_E_IO;
     }
+    TC_ASSERT(c->release == NULL); /* nothing goes out of turn */
     size_t max = c->net->limits.output_bytes_max;
     if (c->pending > max || bytes.len > max - c->pending) {
         tc__conn_kill(c, TC_COUNT_CONN_CLOSED_OUTPUT);
@@ -237,6 +261,21 @@ tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes)
         }
         bytes = tc_slice_from(bytes, len);
     }
+    return TC_OK;
+}
+
+tc_status tc_conn_write_held(struct tc_conn *c, struct tc_slice bytes,
+                             void (*release)(void *context), void *context)
+{
+    if (c->phase != TC__CONN_OPEN || c->release != NULL) {
+        release(context);
+        return TC_E_IO;
+    }
+    c->held = bytes;
+    c->release = release;
+    c->release_context = context;
+    c->pending += bytes.len;
+    tc__conn_touch(c);
     return TC_OK;
 }
 
@@ -351,6 +390,20 @@ static void linger(struct tc_conn *c, size_t budget)
     }
 }
 
+/* Whether the peer has closed its side, whatever of its bytes is still to be read. */
+static void look_for_end(struct tc_conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    const struct tc_proto *proto = c->of->proto;
+    if (proto->peer_closed != NULL && c->fd >= 0 && poll(&p, 1, 0) == 1 &&
+        (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+        c->busy++;
+        proto->peer_closed(c, tc__conn_state(c));
+        c->busy--;
+        tc__conn_settle(c);
+    }
+}
+
 void tc__conn_readable(struct tc_conn *c)
 {
     if (c->is_urgent && event_priority_set(c->on_read, TC__ORDINARY) == 0) {
@@ -358,6 +411,7 @@ void tc__conn_readable(struct tc_conn *c)
     }
     if (c->phase == TC__CONN_OPEN && c->paused) {
         watch(c, false);
+        look_for_end(c);
         return;
     }
     size_t budget = TC_NET_WAKE_BYTES;

@@ -81,6 +81,8 @@ struct tc_proto {
     size_t read_bytes; /* the most `input` is given at once; 0: as much as the loop reads */
     /* What it is doing, and since when (monotonic; untouched when it is busy). May be NULL. */
     enum tc_use (*use)(const struct tc_conn *c, const void *state, int64_t *out_since_ns);
+    /* The peer has closed its side while reading is paused. May be NULL. */
+    void (*peer_closed)(struct tc_conn *c, void *state);
     struct tc_slice refusal; /* said to a connection over connections_max; may be empty */
 };
 
@@ -134,6 +136,13 @@ struct tc_peer tc_conn_peer(const struct tc_conn *c);
 /* Queues bytes (copied) to be written. TC_E_LIMIT: over output_bytes_max, the connection is closed.
  */
 TC_CHECKED tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes);
+/*
+ * Queues bytes behind all others, to be written from where they are; `release` is called once they
+ * are out or the connection is gone, also when this fails. Nothing is written behind them until
+ * `drained` was called. They do not count for output_bytes_max: they are somebody's already.
+ */
+TC_CHECKED tc_status tc_conn_write_held(struct tc_conn *c, struct tc_slice bytes,
+                                        void (*release)(void *context), void *context);
 /* Bytes that wait to be written. */
 size_t tc_conn_pending(const struct tc_conn *c);
 /* Stops and starts reading: how a sender is made to wait. */

@@ -71,7 +71,7 @@ struct tc__conn_list {
 
 /*
  * The protocol's state follows in the same block. Invariants: pending is the sum of what waits in
- * inline_out and in the chain, and the chain is written after inline_out. queued_at is never later
+ * inline_out, in the chain and of `held`, and is written in that order. queued_at is never later
  * than the earliest deadline while queued.
  */
 struct tc_conn {
@@ -106,7 +106,10 @@ struct tc_conn {
     size_t inline_end;
     struct tc_buffer *chain;
     struct tc_buffer *chain_last;
-    size_t chain_start; /* of the first buffer: what was written of it */
+    size_t chain_start;   /* of the first buffer: what was written of it */
+    struct tc_slice held; /* the owner's bytes, until release */
+    void (*release)(void *context);
+    void *release_context;
     char inline_out[TC_NET_INLINE_BYTES];
 };
 

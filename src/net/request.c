@@ -40,6 +40,31 @@ void tc_request_respond(struct tc_request *r, const struct tc_response *response
     r->respond(r, response);
 }
 
+bool tc_request_stream(struct tc_request *r, const struct tc_response *head,
+                       const struct tc_stream_owner *owner)
+{
+    if (r->stream_ops == NULL || r->of == NULL) {
+        return false;
+    }
+    r->stream = *owner;
+    return r->stream_ops->begin(r, head);
+}
+
+tc_status tc_stream_write(struct tc_request *r, struct tc_slice bytes)
+{
+    return r->stream_ops->write(r, bytes);
+}
+
+size_t tc_stream_pending(const struct tc_request *r)
+{
+    return r->stream_ops->pending(r);
+}
+
+void tc_stream_end(struct tc_request *r)
+{
+    r->stream_ops->end(r);
+}
+
 struct block {
     struct block *next;
     struct tc__request_slot slots[SLOTS_PER_BLOCK];

@@ -240,3 +240,41 @@ void tc_compose_fini(struct tc_composed *c)
     tc_series_set_fini(&c->set);
     tc_group_fini(&c->group);
 }
+
+/* ---- publishing ---- */
+
+static tc_status publish_group(struct tc_publish_want *want, struct tc_slice group,
+                               struct tc_publish_outcome *out, struct tc_error *err)
+{
+    const struct tc_compose_want compose = {.group = group,
+                                            .metric = want->metric,
+                                            .point = want->point,
+                                            .definition = want->definition_id};
+    struct tc_composed c;
+    tc_status status = tc_compose(want->w, &compose, &c, err);
+    if (status == TC_OK) {
+        want->definition_id = c.series->definition;
+        want->unit = c.series->unit;
+        want->point = c.series->point->text;
+        want->query = tc_grow_slice(&c.query);
+        want->report_row = tc_slice_or(want->report_row, tc_grow_slice(&c.report_row));
+        status = tc_publish(want, out, err);
+    }
+    tc_compose_fini(&c);
+    return status;
+}
+
+tc_status tc_publish_of(const struct tc_publish_want *want, struct tc_slice group,
+                        struct tc_publish_outcome *out, struct tc_error *err)
+{
+    struct tc_publish_want full = *want;
+    const struct tc_run_metric *metric = tc_run_metric_find(want->metric);
+    if (group.len > 0) {
+        return publish_group(&full, group, out, err);
+    }
+    if (full.unit.len == 0 && metric != NULL) {
+        full.unit = tc_slice_cstr(metric->unit);
+    }
+    full.report_row = tc_slice_or(full.report_row, full.metric);
+    return tc_publish(&full, out, err);
+}

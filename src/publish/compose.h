@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "compare/groups.h"
 #include "compare/samples.h"
+#include "publish/publish.h"
 #include "warehouse/warehouse.h"
 
 struct tc_compose_want {
@@ -33,5 +34,12 @@ struct tc_composed {
 TC_CHECKED tc_status tc_compose(struct tc_warehouse *w, const struct tc_compose_want *want,
                                 struct tc_composed *out, struct tc_error *err);
 void tc_compose_fini(struct tc_composed *c);
+
+/*
+ * tc_publish for a group of runs, by metric, point and definition of want; without a group for the
+ * query of want. Unit and report row are made up where they are not given.
+ */
+TC_CHECKED tc_status tc_publish_of(const struct tc_publish_want *want, struct tc_slice group,
+                                   struct tc_publish_outcome *out, struct tc_error *err);
 
 #endif

@@ -250,3 +250,24 @@ tc_status tc_lineage_check(const struct tc_lineage_want *want, const struct tc_n
     TC_TRY(check_runs(want, out_claim, out, err));
     return check_raw(want, out_claim, out, err);
 }
+
+void tc_lineage_json(struct tc_json_out *j, const char *id, const struct tc_claim *claim,
+                     const struct tc_chain *chain)
+{
+    enum tc_step broken = tc_chain_broken(chain);
+    tc_json_add_object(j);
+    tc_json_put_cstr(j, "number_id", id);
+    tc_json_put_bool(j, "publication_safe", broken == TC_STEP_COUNT);
+    tc_json_put_str_or_null(j, "broken_step",
+                            broken == TC_STEP_COUNT ? TC_EMPTY
+                                                    : tc_slice_cstr(tc_step_name(broken, false)));
+    tc_json_key(j, "steps");
+    tc_chain_json(chain, TC_STEP_AUDIT, j);
+    tc_json_key(j, "claim");
+    if (claim->run_count > 0) {
+        tc_claim_json(claim, j);
+    } else {
+        tc_json_add_null(j);
+    }
+    tc_json_end_object(j);
+}

@@ -3,6 +3,7 @@
 #ifndef TC_PUBLISH_LINEAGE_H
 #define TC_PUBLISH_LINEAGE_H
 
+#include "base/json/out.h"
 #include "base/status.h"
 #include "evidence/files/files.h"
 #include "evidence/sign/sign.h"
@@ -28,5 +29,9 @@ TC_CHECKED tc_status tc_lineage_check(const struct tc_lineage_want *want,
 TC_CHECKED tc_status tc_lineage_candidate(const struct tc_lineage_want *want,
                                           const struct tc_claim *claim, struct tc_chain *out,
                                           struct tc_error *err);
+
+/* The number, whether it is safe, its steps, its claim: one object. */
+void tc_lineage_json(struct tc_json_out *j, const char *id, const struct tc_claim *claim,
+                     const struct tc_chain *chain);
 
 #endif

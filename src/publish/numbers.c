@@ -133,3 +133,19 @@ const struct tc_number *tc_numbers_find(const struct tc_numbers *n, struct tc_sl
     }
     return NULL;
 }
+
+void tc_number_json(struct tc_json_out *j, const struct tc_number *n, const struct tc_claim *claim)
+{
+    tc_json_add_object(j);
+    tc_json_put_cstr(j, "number_id", n->id);
+    tc_json_put_time(j, "published_at", n->at_ns);
+    tc_json_put_str_or_null(j, "by", n->by);
+    tc_json_put_digest(j, "entry_digest", &n->entry_digest);
+    if (n->is_retracted) {
+        tc_json_put_time(j, "retracted_at", n->retracted_ns);
+        tc_json_put_str(j, "reason", n->reason);
+    }
+    tc_json_key(j, "claim");
+    tc_claim_json(claim, j);
+    tc_json_end_object(j);
+}

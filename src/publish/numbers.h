@@ -4,6 +4,7 @@
 #define TC_PUBLISH_NUMBERS_H
 
 #include "base/digest.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "publish/audit.h"
@@ -43,5 +44,7 @@ TC_CHECKED tc_status tc_numbers_read(const char *data_dir, struct tc_numbers *ou
 void tc_numbers_fini(struct tc_numbers *n);
 /* NULL: it never was published. */
 const struct tc_number *tc_numbers_find(const struct tc_numbers *n, struct tc_slice id);
+/* One object: the number, who published it and when, its claim. */
+void tc_number_json(struct tc_json_out *j, const struct tc_number *n, const struct tc_claim *claim);
 
 #endif

@@ -242,3 +242,17 @@ tc_status tc_publish_retract(const struct tc_retract_want *want, struct tc_error
     (void)close(lock);
     return status;
 }
+
+void tc_publish_json(struct tc_json_out *j, const struct tc_publish_outcome *out)
+{
+    tc_json_add_object(j);
+    tc_json_put_str_or_null(j, "number_id", tc_slice_cstr(out->number_id));
+    tc_json_put_bool(j, "may_be_published", out->number_id[0] != '\0');
+    tc_json_put_bool(j, "published", out->is_published);
+    tc_json_put_bool(j, "was_there", out->was_there);
+    tc_json_key(j, "steps");
+    tc_chain_json(&out->chain, TC_STEP_TABLES, j);
+    tc_json_key(j, "claim");
+    tc_claim_json(&out->claim, j);
+    tc_json_end_object(j);
+}

@@ -9,6 +9,7 @@
 #define TC_PUBLISH_PUBLISH_H
 
 #include "base/grow.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "evidence/files/files.h"
@@ -58,6 +59,8 @@ struct tc_publish_outcome {
 TC_CHECKED tc_status tc_publish(const struct tc_publish_want *want, struct tc_publish_outcome *out,
                                 struct tc_error *err);
 void tc_publish_fini(struct tc_publish_outcome *out);
+/* What came of it, as one object. */
+void tc_publish_json(struct tc_json_out *j, const struct tc_publish_outcome *out);
 
 /* Takes a number back; its entry stays in the audit log. TC_E_NOTFOUND: it is not published. */
 struct tc_retract_want {

@@ -62,9 +62,13 @@ void cr_add_run(struct tc_warehouse *w, const struct cr_run *run)
     put(rows, TC_RUN_TOOLS, run->tools != NULL ? run->tools : "[\"vllm\"]");
     put(rows, TC_RUN_VARIABLE, run->variable);
     put(rows, TC_RUN_CASE_ID, run->case_id);
+    put(rows, TC_RUN_CLASS, run->benchmark_class);
     put(rows, TC_RUN_SOFTWARE_KEY, run->software);
     put(rows, TC_RUN_HARDWARE_KEY, run->hardware);
     tc_rows_int(rows, TC_RUN_STARTED, (INT64_C(1762000000) + run->started_s) * 1000000);
+    if (run->added_s > 0) {
+        tc_rows_int(rows, TC_RUN_ADDED, (INT64_C(1762000000) + run->added_s) * 1000000);
+    }
     if (run->min_replicates > 0) {
         tc_rows_int(rows, TC_RUN_MIN_REPLICATES, run->min_replicates);
     }

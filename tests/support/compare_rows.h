@@ -21,7 +21,9 @@ struct cr_run {
     const char *case_id;
     const char *software; /* key, and driver_version of a row that is made for it */
     const char *hardware; /* key, and gpu_model */
+    const char *benchmark_class;
     int64_t started_s;
+    int64_t added_s;
     int64_t min_replicates;
     double confidence;
     int not_a_replicate;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "answers/compare.h"
 #include "cli/command.h"
 #include "cli/compare/compare.h"
 #include "cli/data.h"
 #include "cli/say.h"
-#include "run/judged.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PATTERNS_MAX 64
-#define MAIN_MAX 128
 
 struct asked {
     struct tc_slice metrics[PATTERNS_MAX];
@@ -124,46 +123,16 @@ static int print(const struct asked *a, const struct tc_comparison *c)
     return tc_output_grown("compare", &g, exit_status(a, c));
 }
 
-/* The metrics that the first contract of a group lists. */
-static tc_status judged_by(struct tc_warehouse *w, const char *dir, struct tc_slice word,
-                           struct tc_grow *out, struct tc_error *err)
-{
-    struct tc_group group;
-    tc_status status = TC_OK;
-    TC_TRY(tc_group_find(w, word, 0, &group, err));
-    for (size_t run = 0; run < group.run_count; run++) {
-        if (tc_group_text(&group, run, TC_GROUP_CONTRACT).len > 0) {
-            status =
-                tc_run_judged_by(w, dir, tc_group_text(&group, run, TC_GROUP_RUN_ID), out, err);
-            break;
-        }
-    }
-    tc_group_fini(&group);
-    return status;
-}
-
 static int compare_in(struct tc_warehouse *w, const char *dir, const struct asked *a, char **words)
 {
-    struct tc_slice main_metrics[MAIN_MAX];
     struct tc_compare_options options = {
         .want = {a->metrics, a->metric_count, a->points, a->point_count},
         .confidence = a->level,
-        .main_metrics = main_metrics,
     };
     struct tc_comparison c;
     struct tc_error err = {0};
-    struct tc_grow judged = {0};
-    struct tc_slice candidate = tc_slice_cstr(words[1]);
-    tc_status status = judged_by(w, dir, candidate, &judged, &err);
-    struct tc_slice rest = tc_grow_slice(&judged);
-    while (rest.len > 0 && options.main_metric_count < MAIN_MAX) {
-        main_metrics[options.main_metric_count++] = tc_slice_cut(rest, ' ', &rest);
-    }
-    if (status == TC_OK) {
-        status = tc_compare(w, tc_slice_cstr(words[0]), candidate, &options, &c, &err);
-    }
-    tc_grow_fini(&judged);
-    if (status != TC_OK) {
+    if (tc_compare_judged(w, dir, tc_slice_cstr(words[0]), tc_slice_cstr(words[1]), &options, &c,
+                          &err) != TC_OK) {
         return tc_refuse("compare", "%s", err.message);
     }
     int code = print(a, &c);

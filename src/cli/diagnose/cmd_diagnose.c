@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore diagnose`: which scenario a run is, and which cause the evidence speaks for. */
+#include "answers/analysis.h"
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/diagnose/diagnose.h"
@@ -52,33 +53,16 @@ static int print(const struct arguments *a, const struct tc_diagnosis *d)
                                            : TC_EXIT_FOUND);
 }
 
-/* Without --against, having no base is no error. */
-static int diagnose_against(struct tc_warehouse *w, const struct arguments *a,
-                            const struct tc_group *run)
+static int diagnose_run(struct tc_warehouse *w, const struct arguments *a,
+                        const struct tc_group *run)
 {
     struct tc_error err = {0};
-    struct tc_group base = {0};
     struct tc_diagnosis *d = NULL;
-    tc_status status = tc_base_find(w, run, tc_slice_cstr(a->against), &base, &err);
-    bool has_base = status == TC_OK && base.run_count > 0;
-    if (status == TC_OK && !has_base && a->against != NULL) {
-        tc_group_fini(&base);
-        return tc_refuse("diagnose", "no run of \"%s\" succeeded: there is nothing to compare with",
-                         a->against);
-    }
-    if (status != TC_OK && (a->against != NULL || status != TC_E_NOTFOUND)) {
+    if (tc_diagnose_against(w, run, tc_slice_cstr(a->against), &d, &err) != TC_OK) {
         return tc_refuse("diagnose", "%s", err.message);
     }
-    int code = TC_EXIT_BAD;
-    status =
-        tc_diagnose(w, tc_group_text(run, 0, TC_GROUP_RUN_ID), has_base ? &base : NULL, &d, &err);
-    if (status == TC_OK) {
-        code = print(a, d);
-        tc_diagnosis_destroy(d);
-    } else {
-        tc_say("diagnose", "%s", err.message);
-    }
-    tc_group_fini(&base);
+    int code = print(a, d);
+    tc_diagnosis_destroy(d);
     return code;
 }
 
@@ -106,7 +90,7 @@ static int run(int argc, char **argv)
     if (tc_one_run_find(w, tc_slice_cstr(a.run), &group, &err) != TC_OK) {
         code = tc_refuse("diagnose", "%s", err.message);
     } else {
-        code = diagnose_against(w, &a, &group);
+        code = diagnose_run(w, &a, &group);
         tc_group_fini(&group);
     }
     tc_warehouse_close(w);

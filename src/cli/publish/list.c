@@ -26,22 +26,6 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y ? 1 : 0;
 }
 
-static void put_json(struct tc_grow *g, const struct tc_number *n, const struct tc_claim *claim)
-{
-    struct tc_json_out j = tc_json_object_grow(g);
-    tc_json_put_cstr(&j, "number_id", n->id);
-    tc_json_put_time(&j, "published_at", n->at_ns);
-    tc_json_put_str_or_null(&j, "by", n->by);
-    tc_json_put_digest(&j, "entry_digest", &n->entry_digest);
-    if (n->is_retracted) {
-        tc_json_put_time(&j, "retracted_at", n->retracted_ns);
-        tc_json_put_str(&j, "reason", n->reason);
-    }
-    tc_json_key(&j, "claim");
-    tc_claim_json(claim, &j);
-    (void)tc_json_end_line(&j);
-}
-
 static void put_row(struct tc_text_table *t, const struct tc_number *n,
                     const struct tc_claim *claim)
 {
@@ -77,7 +61,9 @@ static void put_numbers(const struct tc_publish_args *args, const struct listed 
         bool good = tc_claim_read(number->claim, &claim, &ignored) == TC_OK;
         if (good && (args->all || !number->is_retracted)) {
             if (args->json) {
-                put_json(g, number, &claim);
+                struct tc_json_out j = tc_json_out_grow(g);
+                tc_number_json(&j, number, &claim);
+                (void)tc_json_done_line(&j);
             } else {
                 put_row(&table, number, &claim);
             }

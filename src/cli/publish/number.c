@@ -6,7 +6,6 @@
 #include "cli/publish/publish.h"
 #include "cli/say.h"
 #include "cli/text_table.h"
-#include "compare/metrics.h"
 #include "publish/compose.h"
 #include "publish/publish.h"
 
@@ -16,20 +15,6 @@ static void put_conditions(struct tc_grow *g, const struct tc_claim *claim)
         const struct tc_condition *c = &claim->conditions[i];
         tc_text_finding(g, c->name, tc_condition_state_name(c->state, true), c->why);
     }
-}
-
-static void put_json(struct tc_grow *g, const struct tc_publish_outcome *out)
-{
-    struct tc_json_out j = tc_json_object_grow(g);
-    tc_json_put_str_or_null(&j, "number_id", tc_slice_cstr(out->number_id));
-    tc_json_put_bool(&j, "may_be_published", out->number_id[0] != '\0');
-    tc_json_put_bool(&j, "published", out->is_published);
-    tc_json_put_bool(&j, "was_there", out->was_there);
-    tc_json_key(&j, "steps");
-    tc_chain_json(&out->chain, TC_STEP_TABLES, &j);
-    tc_json_key(&j, "claim");
-    tc_claim_json(&out->claim, &j);
-    (void)tc_json_end_line(&j);
 }
 
 static size_t unmet(const struct tc_claim *claim)
@@ -62,7 +47,9 @@ static int tell(const struct tc_publish_args *args, const struct tc_publish_outc
     struct tc_grow g = {0};
     bool may = out->number_id[0] != '\0';
     if (args->json) {
-        put_json(&g, out);
+        struct tc_json_out j = tc_json_out_grow(&g);
+        tc_publish_json(&j, out);
+        (void)tc_json_done_line(&j);
     } else {
         put_text(&g, out, args->dry_run);
     }
@@ -100,42 +87,6 @@ static struct tc_publish_want want_of(const struct tc_publish_args *args,
     };
 }
 
-static tc_status publish_group(const struct tc_publish_args *args, const char *group,
-                               struct tc_publish_want *want, struct tc_publish_outcome *out,
-                               struct tc_error *err)
-{
-    const struct tc_compose_want compose = {.group = tc_slice_cstr(group),
-                                            .metric = want->metric,
-                                            .point = want->point,
-                                            .definition = want->definition_id};
-    struct tc_composed c;
-    tc_status status = tc_compose(want->w, &compose, &c, err);
-    if (status == TC_OK) {
-        want->definition_id = c.series->definition;
-        want->unit = c.series->unit;
-        want->point = c.series->point->text;
-        want->query = tc_grow_slice(&c.query);
-        want->report_row =
-            args->report_row != NULL ? want->report_row : tc_grow_slice(&c.report_row);
-        status = tc_publish(want, out, err);
-    }
-    tc_compose_fini(&c);
-    return status;
-}
-
-static tc_status publish_query(struct tc_publish_want *want, struct tc_publish_outcome *out,
-                               struct tc_error *err)
-{
-    const struct tc_run_metric *metric = tc_run_metric_find(want->metric);
-    if (want->unit.len == 0 && metric != NULL) {
-        want->unit = tc_slice_cstr(metric->unit);
-    }
-    if (want->report_row.len == 0) {
-        want->report_row = want->metric;
-    }
-    return tc_publish(want, out, err);
-}
-
 int tc_publish_number(const struct tc_publish_args *args, const char *group)
 {
     struct tc_publish_place p;
@@ -147,9 +98,7 @@ int tc_publish_number(const struct tc_publish_args *args, const char *group)
     if (tc_publish_place_open(&p, "publish", args->data_dir,
                               args->dry_run ? TC_WAREHOUSE_READ : TC_WAREHOUSE_WRITE)) {
         struct tc_publish_want want = want_of(args, &p, by);
-        tc_status status = group != NULL ? publish_group(args, group, &want, &out, &err)
-                                         : publish_query(&want, &out, &err);
-        if (status == TC_OK) {
+        if (tc_publish_of(&want, tc_slice_cstr(group), &out, &err) == TC_OK) {
             code = tell(args, &out);
         } else {
             tc_say("publish", "%s", err.message);

@@ -4,6 +4,7 @@
 #include "cli/publish/publish.h"
 #include "cli/say.h"
 #include "cli/text_table.h"
+#include "publish/lineage.h"
 
 #include <math.h>
 #include <pwd.h>
@@ -83,33 +84,14 @@ static void put_chain(struct tc_grow *g, const struct tc_chain *chain)
     }
 }
 
-static void put_json(struct tc_grow *g, const char *id, const struct tc_claim *claim,
-                     const struct tc_chain *chain)
-{
-    enum tc_step broken = tc_chain_broken(chain);
-    struct tc_json_out j = tc_json_object_grow(g);
-    tc_json_put_cstr(&j, "number_id", id);
-    tc_json_put_bool(&j, "publication_safe", broken == TC_STEP_COUNT);
-    tc_json_put_str_or_null(&j, "broken_step",
-                            broken == TC_STEP_COUNT ? TC_EMPTY
-                                                    : tc_slice_cstr(tc_step_name(broken, false)));
-    tc_json_key(&j, "steps");
-    tc_chain_json(chain, TC_STEP_AUDIT, &j);
-    tc_json_key(&j, "claim");
-    if (claim->run_count > 0) {
-        tc_claim_json(claim, &j);
-    } else {
-        tc_json_add_null(&j);
-    }
-    (void)tc_json_end_line(&j);
-}
-
 void tc_publish_put_lineage(struct tc_grow *g, const char *id, const struct tc_claim *claim,
                             const struct tc_chain *chain, bool json)
 {
     enum tc_step broken = tc_chain_broken(chain);
     if (json) {
-        put_json(g, id, claim, chain);
+        struct tc_json_out j = tc_json_out_grow(g);
+        tc_lineage_json(&j, id, claim, chain);
+        (void)tc_json_done_line(&j);
         return;
     }
     tc_grow_format(g, "{}  {}{}\n", id,

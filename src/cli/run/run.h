@@ -3,6 +3,7 @@
 #ifndef TC_CLI_RUN_RUN_H
 #define TC_CLI_RUN_RUN_H
 
+#include "answers/run.h"
 #include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
@@ -75,27 +76,6 @@ bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[T
 
 /* Members of a JSON object about two values: both, and their ratio. */
 void tc_run_diff_pair(struct tc_json_out *j, double x, double y);
-/* The row of a dimension that a run's row points to, and its outcomes in their order; the run's id
- * is the only parameter. */
-#define TC_RUN_DIMENSION_SQL(table, key)                                              \
-    "SELECT d.* FROM " table " d JOIN benchmark_run_fact r ON r." key " = d." key " " \
-    "WHERE r.run_id = ?"
-#define TC_RUN_SERVING_SQL                                                          \
-    "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY workload_point, " \
-    "concurrency, request_rate, tool, source_digest, source_pointer"
-#define TC_RUN_TRAINING_SQL                                                                    \
-    "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, scale_point, tool, " \
-    "source_digest, source_pointer"
-/* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
- * only parameter. Families are compared with the tools that the run's row lists. */
-#define TC_RUN_SLICES_FROM                                                          \
-    "FROM telemetry_slice_fact s JOIN benchmark_run_fact r ON r.run_id = s.run_id " \
-    "WHERE s.run_id = ? AND r.tools "
-#define TC_RUN_SLICES_SQL                                                                       \
-    "SELECT s.family, s.point, s.node_name, s.gpu_uuid, s.rank_id, s.request_class, s.metric, " \
-    "s.unit, s.min, s.max, s.mean, s.p50, s.p95, s.p99, s.last " TC_RUN_SLICES_FROM             \
-    "LIKE '%\"' || s.family || '\"%' ORDER BY s.family, s.point, s.metric, s.window_start, "    \
-    "s.source_digest"
 /* Sets the slices of two runs beside each other: text for values, and for what is not compared;
  * or elements of the arrays that are being written there. False without memory. */
 bool tc_run_diff_slices(const struct tc_answer *a, const struct tc_answer *b,
@@ -106,10 +86,7 @@ bool tc_run_diff_slices(const struct tc_answer *a, const struct tc_answer *b,
 
 /* Conditions of a run's row that are not met, by name: "workload, replicates". */
 void tc_run_conditions_unmet(struct tc_slice json, struct tc_grow *out);
-/* All of them, with the evidence looked at again: lines for people, or a JSON list. *out_met: all
- * are met. */
-void tc_run_conditions_show(const struct tc_run_args *args, struct tc_slice json,
-                            const struct tc_answer *lineage, struct tc_grow *text,
-                            struct tc_json_out *list, bool *out_met);
+/* All of them, as lines. */
+void tc_run_conditions_put(struct tc_grow *g, const struct tc_condition *conditions, size_t count);
 
 #endif

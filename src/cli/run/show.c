@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run show`: all about one run. */
+#include "answers/run.h"
 #include "base/format.h"
 #include "base/json/json.h"
+#include "cli/data.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
 
@@ -11,135 +13,6 @@
 #define LABEL_WIDTH 12
 /* Of one list for people; the rest is counted. */
 #define LINES_MAX 200
-
-enum part {
-    PART_RUN,
-    PART_SOFTWARE,
-    PART_HARDWARE,
-    PART_CLUSTER,
-    PART_WORKLOAD,
-    PART_LINEAGE,
-    PART_SERVING,
-    PART_REQUESTS,
-    PART_TRAINING,
-    PART_TELEMETRY,
-    PART_VERDICTS,
-    PART_UNDECIDED,
-    PART_SCOPE,
-    PART_DEFINITIONS,
-    PART_JSON_END,
-    PART_POINTS = PART_JSON_END, /* for people: the table has them all */
-    PART_COUNT,
-};
-
-/* One query per part, each with the run's id as its only parameter. */
-static const struct {
-    const char *name;
-    const char *sql;
-    bool single; /* one row or none: an object, not a list */
-} PARTS[PART_COUNT] = {
-    [PART_RUN] = {"run", "SELECT * FROM benchmark_run_fact WHERE run_id = ?", true},
-    [PART_SOFTWARE] = {"software", TC_RUN_DIMENSION_SQL("software_version_dim", "software_key"),
-                       true},
-    [PART_HARDWARE] = {"hardware", TC_RUN_DIMENSION_SQL("hardware_topology_dim", "hardware_key"),
-                       true},
-    [PART_CLUSTER] = {"cluster", TC_RUN_DIMENSION_SQL("cluster_region_dim", "cluster_key"), true},
-    [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key"), true},
-    [PART_LINEAGE] = {"lineage", "SELECT * FROM artifact_lineage_dim WHERE run_id = ?", true},
-    [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL, false},
-    [PART_REQUESTS] = {"requests",
-                       "SELECT workload_point, concurrency, request_rate, count(*) AS requests, "
-                       "count(CASE WHEN status = 'error' THEN 1 END) AS errors, "
-                       "count(CASE WHEN status = 'cancelled' THEN 1 END) AS cancelled, tool "
-                       "FROM serving_request_fact WHERE run_id = ? "
-                       "GROUP BY workload_point, concurrency, request_rate, tool "
-                       "ORDER BY workload_point, concurrency, request_rate, tool",
-                       false},
-    [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL, false},
-    [PART_TELEMETRY] = {"telemetry",
-                        "SELECT family, metric, unit, count(*) AS slices, "
-                        "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
-                        "last, "
-                        "min(CASE WHEN min IS NOT NULL THEN min WHEN last IS NOT NULL THEN last "
-                        "ELSE mean END) AS min, "
-                        "avg(CASE WHEN mean IS NULL THEN last ELSE mean END) AS mean, "
-                        "max(CASE WHEN max IS NOT NULL THEN max WHEN last IS NOT NULL THEN last "
-                        "ELSE mean END) AS max, "
-                        "min(run_join) AS run_join "
-                        "FROM telemetry_slice_fact WHERE run_id = ? GROUP BY family, metric, unit "
-                        "ORDER BY family, metric, unit",
-                        false},
-    [PART_VERDICTS] =
-        {"verdicts",
-         "SELECT incident_id, pattern, status, confidence, first_seen, headline, run_join, "
-         "node_name, cause_incident_id "
-         "FROM verdict_fact WHERE run_id = ? ORDER BY first_seen, incident_id, told_at",
-         false},
-    [PART_UNDECIDED] =
-        {"undecided",
-         "SELECT DISTINCT v.incident_id AS incident_id, v.pattern AS pattern, v.first_seen AS "
-         "first_seen, v.headline AS headline, s.kind AS kind, s.name AS name "
-         "FROM verdict_fact v JOIN run_scope_fact s ON (s.kind = 'node' AND s.name = v.node_name) "
-         "OR (s.kind = 'job' AND s.name = v.job_uid) OR (s.kind = 'pod_uid' AND s.name = "
-         "v.pod_uid) WHERE s.run_id = ? AND v.run_id IS NULL AND v.first_seen >= s.window_start "
-         "AND v.first_seen <= s.window_end ORDER BY 3, 1, 5, 6",
-         false},
-    [PART_SCOPE] = {"scope",
-                    "SELECT kind, name, window_start, window_end, source FROM run_scope_fact "
-                    "WHERE run_id = ? ORDER BY kind, name, window_start, window_end",
-                    false},
-    [PART_DEFINITIONS] = {"definitions",
-                          "SELECT d.* FROM metric_definition_dim d WHERE d.tool IN ("
-                          "SELECT tool FROM serving_outcome_fact WHERE run_id = ?) "
-                          "OR d.tool IN (SELECT tool FROM training_outcome_fact WHERE run_id = ?) "
-                          "OR d.tool IN (SELECT family FROM telemetry_slice_fact WHERE run_id = ?) "
-                          "OR d.tool = 'tracecore' ORDER BY d.definition_id",
-                          false},
-    [PART_POINTS] = {"points",
-                     "SELECT s.family, s.point, s.metric, CASE WHEN s.mean IS NULL THEN s.last "
-                     "ELSE s.mean END AS value, s.unit " TC_RUN_SLICES_FROM
-                     "LIKE '%\"' || s.family || '\"%' AND s.point IS NOT NULL AND (s.mean IS NOT "
-                     "NULL OR s.last IS NOT NULL) ORDER BY s.family, s.point, s.metric",
-                     false},
-};
-
-struct shown {
-    struct tc_answer parts[PART_COUNT];
-};
-
-static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s,
-                         struct tc_error *err)
-{
-    struct tc_bind key = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(id)};
-    struct tc_bind keys[] = {key, key, key};
-    for (size_t n = 0; n < PART_COUNT; n++) {
-        size_t count = n == PART_DEFINITIONS ? 3 : 1;
-        TC_TRY(tc_answer_query(w, PARTS[n].sql, keys, count, &s->parts[n], err));
-    }
-    return TC_OK;
-}
-
-static void put_json(struct tc_grow *g, const struct tc_run_args *args, const struct shown *s)
-{
-    bool met = false;
-    struct tc_json_out j = tc_json_object_grow(g);
-    for (size_t n = 0; n < PART_JSON_END; n++) {
-        const struct tc_answer *set = &s->parts[n];
-        tc_json_key_plain(&j, tc_slice_cstr(PARTS[n].name));
-        if (!PARTS[n].single) {
-            tc_answer_rows_json(&j, set);
-        } else if (set->row_count > 0) {
-            tc_answer_row_json(&j, set, 0);
-        } else {
-            tc_json_add_null(&j);
-        }
-    }
-    tc_json_key(&j, "conditions");
-    tc_run_conditions_show(args, tc_answer_text(&s->parts[PART_RUN], 0, TC_RUN_CONDITIONS),
-                           &s->parts[PART_LINEAGE], NULL, &j, &met);
-    tc_json_put_bool(&j, "publishable", met);
-    (void)tc_json_end_line(&j);
-}
 
 /* ---- for people ---- */
 
@@ -414,7 +287,7 @@ static void put_file(struct tc_grow *g, struct tc_json f)
                    tc_as_printable(tc_json_get_string(f, TC_LIT("digest"))));
 }
 
-/* The columns of PART_VERDICTS. */
+/* The columns of TC_PART_VERDICTS. */
 enum { SAID_ID, SAID_PATTERN, SAID_STATUS, SAID_CONFIDENCE, SAID_SEEN, SAID_HEADLINE, SAID_JOIN };
 
 /* How an incident was tied to the run, for people. */
@@ -483,41 +356,39 @@ static void put_evidence(struct tc_grow *g, const struct tc_answer *run,
                    tc_answer_as_value(run, 0, TC_RUN_RUN_ID));
 }
 
-static void put_text(struct tc_grow *g, const struct tc_run_args *args, const struct shown *s)
+static void put_text(struct tc_grow *g, const char *data_dir, const struct tc_run_shown *s)
 {
-    const struct tc_answer *run = &s->parts[PART_RUN];
-    struct tc_grow conditions = {{0}, false};
-    bool met = false;
-    tc_run_conditions_show(args, tc_answer_text(run, 0, TC_RUN_CONDITIONS), &s->parts[PART_LINEAGE],
-                           &conditions, NULL, &met);
-    put_run(g, run, met);
+    const struct tc_answer *run = &s->parts[TC_PART_RUN];
+    struct tc_conditions_now now;
+    g->failed |= !tc_conditions_now_read(data_dir, s, &now);
+    put_run(g, run, now.are_met);
     if (tc_answer_known(run, 0, TC_RUN_CONTRACT_DIGEST)) {
-        tc_grow_str(g, tc_grow_slice(&conditions));
+        tc_run_conditions_put(g, now.items, now.count);
     }
-    g->failed |= conditions.failed;
-    tc_grow_fini(&conditions);
-    put_dimension(g, &s->parts[PART_WORKLOAD], "workload");
-    put_dimension(g, &s->parts[PART_SOFTWARE], "software");
-    put_dimension(g, &s->parts[PART_HARDWARE], "hardware");
-    put_dimension(g, &s->parts[PART_CLUSTER], "cluster");
-    put_outcomes(g, &s->parts[PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
+    tc_conditions_now_fini(&now);
+    put_dimension(g, &s->parts[TC_PART_WORKLOAD], "workload");
+    put_dimension(g, &s->parts[TC_PART_SOFTWARE], "software");
+    put_dimension(g, &s->parts[TC_PART_HARDWARE], "hardware");
+    put_dimension(g, &s->parts[TC_PART_CLUSTER], "cluster");
+    put_outcomes(g, &s->parts[TC_PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
                  TC_COUNT(SERVING_COLUMNS), TC_SERVING_WORKLOAD_POINT);
-    put_outcomes(g, &s->parts[PART_REQUESTS], "requests (serving_request_fact)", REQUESTS_COLUMNS,
-                 TC_COUNT(REQUESTS_COLUMNS), 0);
-    put_outcomes(g, &s->parts[PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
+    put_outcomes(g, &s->parts[TC_PART_REQUESTS], "requests (serving_request_fact)",
+                 REQUESTS_COLUMNS, TC_COUNT(REQUESTS_COLUMNS), 0);
+    put_outcomes(g, &s->parts[TC_PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
                  TC_COUNT(TRAINING_COLUMNS), TC_TRAINING_SCALE_POINT);
-    put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",
+    put_outcomes(g, &s->parts[TC_PART_TELEMETRY], "telemetry and other measurements",
                  TELEMETRY_COLUMNS, TC_COUNT(TELEMETRY_COLUMNS), 1);
-    put_points(g, &s->parts[PART_POINTS]);
-    put_verdict_lines(g, &s->parts[PART_VERDICTS]);
-    put_undecided(g, &s->parts[PART_UNDECIDED]);
+    put_points(g, &s->parts[TC_PART_POINTS]);
+    put_verdict_lines(g, &s->parts[TC_PART_VERDICTS]);
+    put_undecided(g, &s->parts[TC_PART_UNDECIDED]);
     put_list(g, tc_answer_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
-    put_evidence(g, run, &s->parts[PART_LINEAGE]);
+    put_evidence(g, run, &s->parts[TC_PART_LINEAGE]);
 }
 
-static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct shown *s)
+static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct tc_run_shown *s)
 {
     char id[TC_RUN_ID_BYTES];
+    char dir[TC_DATA_PATH_BYTES];
     struct tc_error err = {0};
     struct tc_grow g = {0};
     if (!tc_run_find(w, args->words[0], id)) {
@@ -526,13 +397,18 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
     if (args->slower_than != NULL) {
         return tc_run_show_slower(w, args, id);
     }
-    if (ask_all(w, id, s, &err) != TC_OK || s->parts[PART_RUN].row_count == 0) {
-        return tc_refuse("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
+    if (!tc_data_dir_of("run", args->data_dir, dir)) {
+        return TC_EXIT_BAD;
+    }
+    if (tc_run_shown_read(w, tc_slice_cstr(id), !args->json, s, &err) != TC_OK) {
+        return tc_refuse("run", "%s", err.message);
     }
     if (args->json) {
-        put_json(&g, args, s);
+        struct tc_json_out j = tc_json_out_grow(&g);
+        tc_run_shown_json(&j, dir, s);
+        (void)tc_json_done_line(&j);
     } else {
-        put_text(&g, args, s);
+        put_text(&g, dir, s);
     }
     return tc_output_grown("run", &g, TC_EXIT_OK);
 }
@@ -543,15 +419,13 @@ int tc_run_show(const struct tc_run_args *args)
     if (w == NULL) {
         return TC_EXIT_BAD;
     }
-    struct shown *s = calloc(1, sizeof *s);
+    struct tc_run_shown *s = calloc(1, sizeof *s);
     int code = TC_EXIT_BAD;
     if (s == NULL) {
         tc_say("run", "no memory for the answer");
     } else {
         code = show(w, args, s);
-        for (size_t n = 0; n < PART_COUNT; n++) {
-            tc_answer_fini(&s->parts[n]);
-        }
+        tc_run_shown_fini(s);
     }
     free(s);
     tc_warehouse_close(w);

@@ -293,27 +293,12 @@ static int print_pivot(const struct slower *s, const struct tc_pivot_want *want,
 
 /* ---- which ---- */
 
-/* By its number in the list, its text, or words of it; said when there is none. */
+/* Said when there is none. */
 static const struct tc_slow_point *find_point(const struct slower *s, const char *word)
 {
-    struct tc_slice text = tc_slice_cstr(word);
-    const struct tc_slow_point *found = NULL;
-    uint64_t number = 0;
     size_t hits = 0;
-    if (tc_slice_is_u64(text, &number) && number >= 1 && number <= s->points.point_count) {
-        return &s->points.points[number - 1];
-    }
-    for (size_t i = 0; text.len > 0 && i < s->points.point_count; i++) {
-        struct tc_slice this = s->points.points[i].point->text;
-        if (tc_slice_eq(this, text)) {
-            return &s->points.points[i];
-        }
-        if (tc_point_matches(text, this)) {
-            found = &s->points.points[i];
-            hits++;
-        }
-    }
-    if (hits == 1) {
+    const struct tc_slow_point *found = tc_points_find(&s->points, tc_slice_cstr(word), &hits);
+    if (found != NULL) {
         return found;
     }
     tc_say("run", "%s point \"%s\"; the run has:", hits == 0 ? "there is no" : "more than one",

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void enter(struct tc__http *h, enum tc__http_phase phase)
+void tc__http_enter(struct tc__http *h, enum tc__http_phase phase)
 {
     h->phase = phase;
     h->phase_is_new = true;
@@ -13,7 +13,7 @@ static void enter(struct tc__http *h, enum tc__http_phase phase)
 
 /* The deadline of the phase, from the moment that it began. Phases that a look at the bytes went
  * through cost nothing. */
-static void set_deadline(struct tc__http *h)
+void tc__http_set_deadline(struct tc__http *h)
 {
     if (!h->phase_is_new) {
         return;
@@ -38,7 +38,8 @@ static void set_deadline(struct tc__http *h)
         time = h->delayed.delay_ns;
         break;
     case TC__HTTP_HANDLING: /* the handler's */
-    case TC__HTTP_WAITING:  /* writing has a deadline of its own */
+    case TC__HTTP_STREAMING:
+    case TC__HTTP_WAITING: /* writing has a deadline of its own */
     case TC__HTTP_OVER:
         break;
     }
@@ -46,7 +47,7 @@ static void set_deadline(struct tc__http *h)
     tc_conn_deadline(h->conn, time > 0 ? h->phase_since_ns + time : 0);
 }
 
-static void drop_slot(struct tc__http *h)
+void tc__http_drop_slot(struct tc__http *h)
 {
     if (h->slot != NULL) {
         tc__request_give(h->slot);
@@ -55,16 +56,16 @@ static void drop_slot(struct tc__http *h)
 }
 
 /* Between two requests, or at the end. */
-static void next_request(struct tc__http *h)
+void tc__http_next(struct tc__http *h)
 {
     if (!h->keep_alive) {
-        enter(h, TC__HTTP_OVER);
+        tc__http_enter(h, TC__HTTP_OVER);
         tc_conn_finish(h->conn);
     } else if (tc_conn_pending(h->conn) > TC_HTTP_OUTPUT_WAIT_BYTES) {
-        enter(h, TC__HTTP_WAITING);
+        tc__http_enter(h, TC__HTTP_WAITING);
         tc_conn_pause(h->conn, true);
     } else {
-        enter(h, TC__HTTP_IDLE);
+        tc__http_enter(h, TC__HTTP_IDLE);
         tc_conn_pause(h->conn, false);
     }
 }
@@ -75,9 +76,9 @@ static void refuse(struct tc__http *h)
     bool head_only = h->slot != NULL && h->slot->request.method == TC_METHOD_HEAD;
     h->keep_alive = false;
     tc__http_write_refusal(h, &h->refusal, head_only);
-    drop_slot(h);
+    tc__http_drop_slot(h);
     tc__conn_why(h->conn, TC_COUNT_CONN_CLOSED_REFUSAL);
-    next_request(h);
+    tc__http_next(h);
 }
 
 /*
@@ -95,12 +96,12 @@ static bool may_discard(const struct tc__http *h, bool chunked, uint64_t length)
 static void discard_body(struct tc__http *h, bool chunked, uint64_t length)
 {
     if (!h->keep_alive || (!chunked && length == 0)) {
-        next_request(h);
+        tc__http_next(h);
     } else if (chunked) {
-        enter(h, TC__HTTP_DISCARD_CHUNKED);
+        tc__http_enter(h, TC__HTTP_DISCARD_CHUNKED);
     } else {
         h->body_left = length;
-        enter(h, TC__HTTP_DISCARD);
+        tc__http_enter(h, TC__HTTP_DISCARD);
     }
 }
 
@@ -112,7 +113,7 @@ static void refuse_busy(struct tc__http *h, bool chunked, uint64_t length)
     bool head_only = h->slot->request.method == TC_METHOD_HEAD;
     h->keep_alive = h->keep_alive && may_discard(h, chunked, length);
     tc__http_write_refusal(h, &busy, head_only);
-    drop_slot(h);
+    tc__http_drop_slot(h);
     discard_body(h, chunked, length);
 }
 
@@ -125,7 +126,7 @@ static void hand_over(struct tc__http *h)
     const struct tc_service *service = tc_conn_service(h->conn);
     struct tc_request *r = &h->slot->request;
     r->arrival_ns = tc_net_wall_ns(tc_conn_net(h->conn));
-    enter(h, TC__HTTP_HANDLING);
+    tc__http_enter(h, TC__HTTP_HANDLING);
     tc_conn_pause(h->conn, true);
     service->handle(service->context, r);
 }
@@ -137,13 +138,16 @@ static void respond(struct tc_request *r, const struct tc_response *response)
     struct tc__http *h = r->of;
     if (h == NULL) {
         tc_count(TC_COUNT_HTTP_GONE, 1);
+        if (response->release != NULL) {
+            response->release(response->release_context);
+        }
         tc__request_give(tc__request_slot_of(r));
         return;
     }
     TC_ASSERT(h->slot == tc__request_slot_of(r) && h->phase == TC__HTTP_HANDLING);
     tc__http_write_answer(h, response, r->method == TC_METHOD_HEAD);
-    drop_slot(h);
-    next_request(h);
+    tc__http_drop_slot(h);
+    tc__http_next(h);
     if (!h->running) {
         pump(h);
     }
@@ -167,13 +171,13 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     if (refusal.delay_ns > 0) {
         h->delayed = refusal;
         h->keep_alive = false;
-        enter(h, TC__HTTP_DELAYED);
+        tc__http_enter(h, TC__HTTP_DELAYED);
         tc_conn_pause(h->conn, true);
         return false;
     }
     h->keep_alive = h->keep_alive && may_discard(h, chunked, length);
     tc__http_write_answer(h, &refusal, r->method == TC_METHOD_HEAD);
-    drop_slot(h);
+    tc__http_drop_slot(h);
     discard_body(h, chunked, length);
     return false;
 }
@@ -186,14 +190,14 @@ static void begin_body(struct tc__http *h, bool chunked, uint64_t length, size_t
     }
     if (h->fields[TC__HTTP_EXPECT].there && in_hand == 0 && h->parser.http_minor > 0) {
         if (tc_conn_write(h->conn, TC_LIT("HTTP/1.1 100 Continue\r\n\r\n")) != TC_OK) {
-            drop_slot(h);
-            enter(h, TC__HTTP_OVER);
+            tc__http_drop_slot(h);
+            tc__http_enter(h, TC__HTTP_OVER);
             return;
         }
     }
     h->body_left = length;
     h->body_fresh = 0;
-    enter(h, chunked ? TC__HTTP_CHUNKED : TC__HTTP_BODY);
+    tc__http_enter(h, chunked ? TC__HTTP_CHUNKED : TC__HTTP_BODY);
 }
 
 static void head_done(struct tc__http *h, size_t in_hand)
@@ -207,6 +211,7 @@ static void head_done(struct tc__http *h, size_t in_hand)
         http_should_keep_alive(&h->parser) != 0 && !h->ending &&
         (limits->requests_per_conn_max == 0 || h->requests < limits->requests_per_conn_max);
     r->respond = respond;
+    r->stream_ops = &tc__http_stream_ops;
     r->of = h;
     r->peer = tc_conn_peer(h->conn);
     if (!tc__http_head_request(h, &chunked, &length)) {
@@ -249,7 +254,7 @@ static size_t step_idle(struct tc__http *h, struct tc_slice bytes)
         refuse(h);
         return bytes.len;
     }
-    enter(h, TC__HTTP_HEAD);
+    tc__http_enter(h, TC__HTTP_HEAD);
     return step_head(h, bytes);
 }
 
@@ -317,7 +322,7 @@ static size_t step_discard(struct tc__http *h, struct tc_slice bytes)
     size_t len = bytes.len < h->body_left ? bytes.len : (size_t)h->body_left;
     h->body_left -= len;
     if (h->body_left == 0) {
-        next_request(h);
+        tc__http_next(h);
     }
     return len;
 }
@@ -331,7 +336,7 @@ static size_t step_discard_chunked(struct tc__http *h, struct tc_slice bytes)
         h->keep_alive = false; /* it was answered already */
     }
     if (result != TC__CHUNK_MORE && result != TC__CHUNK_DATA) {
-        next_request(h);
+        tc__http_next(h);
     }
     return used;
 }
@@ -351,6 +356,8 @@ static size_t step(struct tc__http *h, struct tc_slice bytes)
         return step_discard(h, bytes);
     case TC__HTTP_DISCARD_CHUNKED:
         return step_discard_chunked(h, bytes);
+    case TC__HTTP_STREAMING: /* nothing is to be said meanwhile */
+        return bytes.len;
     case TC__HTTP_HANDLING:
     case TC__HTTP_WAITING:
     case TC__HTTP_DELAYED:
@@ -374,7 +381,7 @@ static struct tc_slice run(struct tc__http *h, struct tc_slice bytes)
         bytes = tc_slice_from(bytes, step(h, bytes));
     }
     h->running = false;
-    set_deadline(h);
+    tc__http_set_deadline(h);
     return bytes;
 }
 
@@ -408,8 +415,8 @@ static tc_status http_open(struct tc_conn *c, void *state)
     h->conn = c;
     /* header_bytes_max is counted here; http_parser's own bound is the process's. */
     http_parser_set_max_header_size(UINT32_MAX / 2);
-    enter(h, TC__HTTP_IDLE);
-    set_deadline(h);
+    tc__http_enter(h, TC__HTTP_IDLE);
+    tc__http_set_deadline(h);
     return TC_OK;
 }
 
@@ -455,7 +462,7 @@ static tc_status http_filled(struct tc_conn *c, void *state, size_t len)
     h->slot->request.body->len += len;
     body_came(h, len);
     h->running = false;
-    set_deadline(h);
+    tc__http_set_deadline(h);
     return TC_OK;
 }
 
@@ -464,7 +471,7 @@ static tc_status http_drained(struct tc_conn *c, void *state)
     struct tc__http *h = state;
     (void)c;
     if (h->phase == TC__HTTP_WAITING) {
-        next_request(h);
+        tc__http_next(h);
         pump(h);
     }
     return TC_OK;
@@ -496,10 +503,11 @@ static void http_expired(struct tc_conn *c, void *state)
         break;
     case TC__HTTP_DELAYED:
         tc__http_write_answer(h, &h->delayed, h->slot->request.method == TC_METHOD_HEAD);
-        drop_slot(h);
-        next_request(h);
+        tc__http_drop_slot(h);
+        tc__http_next(h);
         break;
     case TC__HTTP_HANDLING:
+    case TC__HTTP_STREAMING:
     case TC__HTTP_WAITING:
     case TC__HTTP_OVER:
         break;
@@ -511,12 +519,15 @@ static void http_shutdown(struct tc_conn *c, void *state)
     struct tc__http *h = state;
     h->ending = true;
     h->keep_alive = false;
-    if (h->phase == TC__HTTP_IDLE || h->phase == TC__HTTP_WAITING || h->phase == TC__HTTP_DELAYED) {
+    if (h->phase == TC__HTTP_STREAMING) {
+        tc__http_stream_shutdown(h);
+    } else if (h->phase == TC__HTTP_IDLE || h->phase == TC__HTTP_WAITING ||
+               h->phase == TC__HTTP_DELAYED) {
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_SHUTDOWN);
         if (tc_conn_pending(c) == 0) {
             tc_conn_close(c);
         } else {
-            next_request(h);
+            tc__http_next(h);
         }
     }
 }
@@ -526,11 +537,8 @@ static void http_close(struct tc_conn *c, void *state)
     struct tc__http *h = state;
     (void)c;
     drop_rest(h);
-    if (h->phase == TC__HTTP_HANDLING) {
-        h->slot->request.of = NULL; /* the handler still answers, to nobody */
-        h->slot = NULL;
-    }
-    drop_slot(h);
+    tc__http_peer_gone(h);
+    tc__http_drop_slot(h);
 }
 
 static enum tc_use http_use(const struct tc_conn *c, const void *state, int64_t *out_since_ns)
@@ -557,6 +565,7 @@ static enum tc_use http_use(const struct tc_conn *c, const void *state, int64_t 
         use = TC_USE_BEGUN;
         break;
     case TC__HTTP_HANDLING:
+    case TC__HTTP_STREAMING:
     case TC__HTTP_WAITING:
     case TC__HTTP_OVER:
         return TC_USE_BUSY;
@@ -582,5 +591,6 @@ const struct tc_proto tc_proto_http = {
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
     .use = http_use,
+    .peer_closed = tc__http_peer_closed,
     .refusal = {TOO_MANY, sizeof(TOO_MANY) - 1},
 };

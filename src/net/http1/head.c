@@ -21,6 +21,14 @@ static const struct {
     {{"host", 4}, TC__HTTP_HOST},
     {{"origin", 6}, TC__HTTP_ORIGIN},
     {{"sec-fetch-site", 14}, TC__HTTP_FETCH_SITE},
+    {{"accept", 6}, TC__HTTP_ACCEPT},
+    {{"accept-encoding", 15}, TC__HTTP_ACCEPT_ENCODING},
+    {{"if-none-match", 13}, TC__HTTP_IF_NONE_MATCH},
+    {{"range", 5}, TC__HTTP_RANGE},
+    {{"last-event-id", 13}, TC__HTTP_LAST_EVENT_ID},
+    {{"mcp-protocol-version", 20}, TC__HTTP_MCP_VERSION},
+    {{"mcp-method", 10}, TC__HTTP_MCP_METHOD},
+    {{"mcp-name", 8}, TC__HTTP_MCP_NAME},
 };
 
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
@@ -127,6 +135,10 @@ static int on_value(http_parser *p, const char *at, size_t len)
             if (tc_slice_eq(name, known[i].name)) {
                 h->field = known[i].field;
             }
+        }
+        if (h->field >= TC__HTTP_ACCEPT && h->field != TC__HTTP_NO_FIELD &&
+            h->fields[h->field].there) {
+            h->field = TC__HTTP_NO_FIELD;
         }
         if (h->field != TC__HTTP_NO_FIELD && start_field(h, h->field) != 0) {
             return 1;
@@ -400,5 +412,13 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
     r->authorization = value(h, TC__HTTP_AUTHORIZATION);
     r->origin = value(h, TC__HTTP_ORIGIN);
     r->fetch_site = value(h, TC__HTTP_FETCH_SITE);
+    r->accept = value(h, TC__HTTP_ACCEPT);
+    r->accept_encoding = value(h, TC__HTTP_ACCEPT_ENCODING);
+    r->if_none_match = value(h, TC__HTTP_IF_NONE_MATCH);
+    r->range = value(h, TC__HTTP_RANGE);
+    r->last_event_id = value(h, TC__HTTP_LAST_EVENT_ID);
+    r->mcp_version = value(h, TC__HTTP_MCP_VERSION);
+    r->mcp_method = value(h, TC__HTTP_MCP_METHOD);
+    r->mcp_name = value(h, TC__HTTP_MCP_NAME);
     return true;
 }

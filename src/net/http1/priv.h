@@ -22,7 +22,7 @@
 #define TC_HTTP_DISCARD_BYTES ((size_t)4 << 20)
 /* Answers that wait: beyond it the next request of a pipeline waits too. */
 #define TC_HTTP_OUTPUT_WAIT_BYTES ((size_t)64 << 10)
-#define TC_HTTP_NAME_BYTES 20
+#define TC_HTTP_NAME_BYTES 24
 #define TC_HTTP_CHUNK_LINE_BYTES 256
 /* Bytes of chunk framing: so many, and that many times the body. One byte per chunk is five times.
  */
@@ -79,6 +79,14 @@ enum tc__http_field {
     TC__HTTP_HOST,
     TC__HTTP_ORIGIN,
     TC__HTTP_FETCH_SITE,
+    TC__HTTP_ACCEPT, /* from here on: those that may come twice, the first counts */
+    TC__HTTP_ACCEPT_ENCODING,
+    TC__HTTP_IF_NONE_MATCH,
+    TC__HTTP_RANGE,
+    TC__HTTP_LAST_EVENT_ID,
+    TC__HTTP_MCP_VERSION,
+    TC__HTTP_MCP_METHOD,
+    TC__HTTP_MCP_NAME,
     TC__HTTP_FIELDS,
     TC__HTTP_NO_FIELD = TC__HTTP_FIELDS,
 };
@@ -94,9 +102,10 @@ enum tc__http_phase {
     TC__HTTP_HEAD,
     TC__HTTP_BODY,
     TC__HTTP_CHUNKED,
-    TC__HTTP_HANDLING, /* the request is the handler's */
-    TC__HTTP_WAITING,  /* for the peer to read its answers */
-    TC__HTTP_DELAYED,  /* a refusal is sent later */
+    TC__HTTP_HANDLING,  /* the request is the handler's */
+    TC__HTTP_STREAMING, /* its answer stays open */
+    TC__HTTP_WAITING,   /* for the peer to read its answers */
+    TC__HTTP_DELAYED,   /* a refusal is sent later */
     TC__HTTP_DISCARD,
     TC__HTTP_DISCARD_CHUNKED,
     TC__HTTP_OVER,
@@ -147,6 +156,24 @@ struct tc__http {
     struct tc__chunks chunks;
 };
 
+/* conn.c */
+void tc__http_enter(struct tc__http *h, enum tc__http_phase phase);
+/* The deadline of the phase, from the moment that it began. */
+void tc__http_set_deadline(struct tc__http *h);
+void tc__http_drop_slot(struct tc__http *h);
+/* Between two requests, or at the end. */
+void tc__http_next(struct tc__http *h);
+
+/* stream.c */
+extern const struct tc_stream_ops tc__http_stream_ops;
+/* The owner hears of the end, and the request is given back. */
+void tc__http_stream_gone(struct tc__http *h);
+/* The daemon ends. */
+void tc__http_stream_shutdown(struct tc__http *h);
+void tc__http_peer_closed(struct tc_conn *c, void *state);
+/* The connection is gone: whoever works on its request hears of it. */
+void tc__http_peer_gone(struct tc__http *h);
+
 /* head.c */
 bool tc__http_head_begin(struct tc__http *h);
 /* Bytes of the head that are used; with refusal.status when it is bad, head_done at its end. */
@@ -166,6 +193,10 @@ bool tc__http_body_keep(struct tc__http *h, struct tc_slice bytes, uint64_t afte
 /* answer.c */
 /* Writes the answer; Connection: close unless h->keep_alive. */
 void tc__http_write_answer(struct tc__http *h, const struct tc_response *response, bool head_only);
+/* The head of an answer that stays open, and a piece of it; TC_E_LIMIT, TC_E_IO: the connection is
+ * closed for it. */
+TC_CHECKED tc_status tc__http_write_stream(struct tc__http *h, const struct tc_response *head);
+TC_CHECKED tc_status tc__http_write_piece(struct tc__http *h, struct tc_slice bytes);
 void tc__http_write_refusal(struct tc__http *h, const struct tc__http_refusal *refusal,
                             bool head_only);
 
