@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vite build` writes to build/web/dist (cmake/web.cmake says where); `vite` alone serves the sources and passes the
+// `vite build` writes to build/web/dist (tools/build_web.sh says where); `vite` alone serves the sources and passes the
 // API on to a daemon at TRACECORE_API, or at the usual port.
 import { defineConfig } from 'vite';
 

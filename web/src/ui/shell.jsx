@@ -52,7 +52,7 @@ export function Help({ close }) {
         <h2 id="help-title">Keys</h2>
         <dl class="facts">{KEYS.map(([key, what]) => <><dt key={key}><kbd>{key}</kbd></dt><dd>{what}</dd></>)}</dl>
         <p class="soft">The address of a page holds its state: send it to somebody, and they see the same.</p>
-        <form method="dialog"><button class="button main-one">Close</button></form>
+        <div><button type="button" class="button main-one" onClick={() => ref.current.close()}>Close</button></div>
       </div>
     </dialog>
   );
