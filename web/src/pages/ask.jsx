@@ -18,13 +18,6 @@ const ROWS_SHOWN = 500;
 
 const show = (value) => (value === null ? <span class="faint">NULL</span> : typeof value === 'number' ? number(value) : typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-/** Columns and rows, whichever way the answer has them. */
-function tableOf(data) {
-  const names = data.columns.map((c) => (typeof c === 'string' ? c : c.name));
-  const rows = data.rows.map((row) => (Array.isArray(row) ? row : names.map((n) => row[n])));
-  return { names, rows };
-}
-
 /** A plot where there is one to make: the first column of times or numbers is the axis, other numbers are series. */
 function Drawing({ names, rows }) {
   const isTime = (v) => typeof v === 'string' && /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(v);
@@ -42,7 +35,8 @@ function Drawing({ names, rows }) {
 }
 
 function Result({ data }) {
-  const { names, rows } = tableOf(data);
+  const names = data.columns.map((column) => column.name);
+  const { rows } = data;
   const [form, setForm] = useState('table');
   return (
     <Panel title={count(rows.length, 'row')} says={data.truncated ? 'There are more: the limit of rows was reached.' : undefined} flush actions={<Switch label="Show as" value={form} options={[['table', 'Table'], ['plot', 'Plot']]} onChange={setForm} />}>
@@ -63,9 +57,9 @@ function Tables({ insert }) {
   return (
     <ul class="tables">
       {asked.data.tables.map((table) => (
-        <li key={table.name}>
-          <button type="button" class="table-name" aria-expanded={opened === table.name} onClick={() => setOpened(opened === table.name ? '' : table.name)}><code>{table.name}</code><span class="faint num">{table.rows !== undefined ? number(table.rows) : ''}</span></button>
-          {opened === table.name && <div class="cols">{(table.help ?? table.grain ?? table.what) && <p class="soft">{table.help ?? table.grain ?? table.what}</p>}{table.columns.map((c) => <button type="button" key={c.name} class="chip" title={c.help ?? c.what ?? c.unit ?? ''} onClick={() => insert(c.name)}>{c.name}<b>{c.type}</b></button>)}</div>}
+        <li key={table.table}>
+          <button type="button" class="table-name" aria-expanded={opened === table.table} onClick={() => setOpened(opened === table.table ? '' : table.table)}><code>{table.table}</code><span class="faint num">{table.columns.length}</span></button>
+          {opened === table.table && <div class="cols"><p class="soft">A row is {table.grain}.</p>{table.columns.map((c) => <button type="button" key={c.name} class="chip" title={[c.help, c.unit].filter(Boolean).join(', ')} onClick={() => insert(c.name)}>{c.name}<b>{c.type}</b></button>)}</div>}
         </li>
       ))}
     </ul>
@@ -83,7 +77,7 @@ export default function Ask({ query }) {
     asked.current = controller;
     setState({ busy: true });
     try {
-      setState({ data: await post('sql', { query: sql }, { signal: controller.signal }) });
+      setState({ data: await post('sql', { sql }, { signal: controller.signal }) });
     } catch (error) {
       if (error.name !== 'AbortError') setState({ error });
     }

@@ -11,7 +11,8 @@ import { Answer, Command, Empty, Panel, Tone, When } from '../ui/parts.jsx';
 const AUDIENCES = [['engineering', 'the hypothesis, the repro, the next experiment'], ['product', 'the impact, how sure it is, the next step'], ['partner', 'what is ours, what is upstream, the smallest change']];
 
 function Numbers({ data, q }) {
-  const list = data.numbers.filter((n) => `${n.number_id} ${n.metric} ${n.point} ${n.report_row}`.toLowerCase().includes(q.toLowerCase()));
+  const fits = ({ number_id: id, claim }) => `${id} ${claim?.metric} ${claim?.point} ${claim?.report_row}`.toLowerCase().includes(q.toLowerCase());
+  const list = data.numbers.filter(fits);
   if (data.numbers.length === 0) {
     return (
       <Empty title="No number is published yet">
@@ -24,15 +25,15 @@ function Numbers({ data, q }) {
     <Panel title="Published numbers" says="Each can be walked back to its bytes." flush>
       <div class="table-wrap"><table>
         <thead><tr><th>number</th><th>what</th><th class="right">value</th><th class="right">interval</th><th class="right">runs</th><th>published (UTC)</th><th>state</th></tr></thead>
-        <tbody>{list.map((n) => (
-          <tr key={n.number_id} data-row tabIndex={0} onKeyDown={(e) => { if (e.key === 'Enter') go(['claims', n.number_id]); }}>
-            <td><a class="mono nowrap" tabIndex={-1} href={href(['claims', n.number_id])}>{n.number_id}</a></td>
-            <td>{n.report_row ?? `${n.metric} at ${n.point}`}</td>
-            <td class="right num nowrap"><strong>{number(n.value)}</strong> <span class="faint">{n.unit}</span></td>
-            <td class="right num nowrap">{number(n.low ?? n.value_low)} to {number(n.high ?? n.value_high)}</td>
-            <td class="right num">{n.runs?.length ?? n.runs ?? n.n ?? n.replicates ?? ''}</td>
-            <td><When at={n.published_at} /></td>
-            <td>{n.unstable ? <Tone kind="warning">unstable, as published</Tone> : <Tone kind="info">open it to verify</Tone>}</td>
+        <tbody>{list.map(({ number_id: id, published_at: at, retracted_at: retracted, reason, by, claim }) => (
+          <tr key={id} data-row tabIndex={0} onKeyDown={(e) => { if (e.key === 'Enter') go(['claims', id]); }}>
+            <td><a class="mono nowrap" tabIndex={-1} href={href(['claims', id])}>{id}</a></td>
+            <td>{claim?.report_row}</td>
+            <td class="right num nowrap"><strong>{number(claim?.value)}</strong> <span class="faint">{claim?.unit}</span></td>
+            <td class="right num nowrap">{number(claim?.confidence?.low)} to {number(claim?.confidence?.high)}</td>
+            <td class="right num">{claim?.runs?.length}</td>
+            <td><When at={at} /><br /><span class="faint">by {by}</span></td>
+            <td>{retracted ? <Tone kind="critical">retracted: {reason}</Tone> : <Tone kind="info">open it to verify</Tone>}</td>
           </tr>
         ))}</tbody>
       </table></div>

@@ -59,13 +59,13 @@ function Legend({ nodes }) {
   );
 }
 
-function Body({ data, query, live }) {
-  const nodes = useMemo(() => nodesOf(data, live.incidents), [data, live.incidents, live.at]);
+function Body({ data, query }) {
+  const nodes = useMemo(() => nodesOf(data), [data]);
   const words = (query.q ?? '').toLowerCase();
   const fits = (node) => !words || `${node.name} ${node.rack ?? ''} ${STATES[node.state].word} ${node.headline}`.toLowerCase().includes(words);
   const found = useMemo(() => (words ? new Set(nodes.filter(fits).map((n) => n.name)) : null), [nodes, words]);
   const gpus = nodes.reduce((sum, node) => sum + node.gpus.length, 0);
-  const trouble = nodes.filter((node) => (words ? fits(node) : node.state !== 'good')).sort((a, b) => STATES[a.state].weight - STATES[b.state].weight || b.open - a.open);
+  const trouble = nodes.filter((node) => (words ? fits(node) : node.state !== 'ok')).sort((a, b) => STATES[a.state].weight - STATES[b.state].weight || b.open - a.open);
   useKeys((key) => { if (key !== 'Enter' || !query.node || document.activeElement?.closest('[data-row]')) return false; go(['fleet', query.node]); return true; });
   if (nodes.length === 0) {
     return (
@@ -91,14 +91,14 @@ function Body({ data, query, live }) {
   );
 }
 
-export default function Fleet({ query, live }) {
+export default function Fleet({ query }) {
   useRows();
-  const asked = useAsk('fleet', { limit: 10000 }, { every: 10000 });
+  const asked = useAsk('fleet', {}, { every: 5000 });
   return (
     <>
       <div class="head"><div class="grow"><h1>Fleet</h1><p>Every node and GPU that telemetry named.</p></div>
         <input class="field search" type="search" placeholder="Search: node, rack, state" aria-label="Search" value={query.q ?? ''} onInput={(e) => set({ q: e.currentTarget.value })} /></div>
-      <Answer of={asked} wait="Asking for the fleet">{(data) => <Body data={data} query={query} live={live} />}</Answer>
+      <Answer of={asked} wait="Asking for the fleet">{(data) => <Body data={data} query={query} />}</Answer>
     </>
   );
 }

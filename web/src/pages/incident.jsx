@@ -7,11 +7,11 @@ import { part, useAsk } from '../base/api.js';
 import { clock, count, day, millis, pattern, span } from '../base/format.js';
 import { useRows } from '../base/keys.js';
 import { href, set } from '../base/route.js';
-import { isOpen, nodeOf, order, placesOf, stories } from '../base/story.js';
+import { isOpen, nodeOf, placesOf, stories } from '../base/story.js';
 import { Graph } from '../ui/graph.jsx';
 import { Bytes } from '../ui/bytes.jsx';
 import { Timeline } from '../ui/timeline.jsx';
-import { Answer, Copy, Crumbs, Panel, Place, Severity, When } from '../ui/parts.jsx';
+import { Answer, Copy, Crumbs, Panel, Place, Severity, Trouble, Wait, When } from '../ui/parts.jsx';
 
 const WHY_LINES = 3;
 const EVIDENCE_SHOWN = 12;
@@ -88,9 +88,9 @@ function Trail({ verdicts, opened, first }) {
 
 /** "Third time this month": what else happened on the node. */
 function Before({ node }) {
-  const asked = useAsk(node ? `fleet/${part(node)}/history` : null, { limit: 200 });
+  const asked = useAsk(node ? `fleet/nodes/${part(node)}/history` : null, { limit: 200 });
   if (!asked.data) return null;
-  const history = asked.data.incidents ?? asked.data.history ?? [];
+  const history = asked.data.incidents;
   if (history.length < 2) return null;
   return <a class="chip" href={href(['fleet', node])}><b>before</b>{count(history.length, 'incident')} on {node}: its history</a>;
 }
@@ -131,22 +131,40 @@ function Body({ story, verdict, query }) {
   );
 }
 
-/** The story of an incident: from the list when it is there, else asked for. */
+/** An incident that detection no longer keeps, as the warehouse has it: its last verdict, without the advice. */
+function asVerdict(row) {
+  let evidence = [];
+  try { evidence = JSON.parse(row.evidence ?? '[]'); } catch { /* told without evidence */ }
+  const known = {
+    'pattern.name': row.pattern, incident_id: row.incident_id, status: row.status, severity: 'info', confidence: row.confidence, headline: row.headline, first_seen: row.first_seen,
+    last_seen: row.told, detected_at: row.detected_at, 'k8s.node.name': row.node_name, 'k8s.namespace.name': row.pod_namespace, 'k8s.pod.name': row.pod_name, 'gpu.uuid': row.gpu_uuid, rank: row.rank_id,
+    remediation: 'It is of the past: the warehouse keeps what was told, not the advice. The evidence is below.',
+    evidence_trail: evidence.map((raw, i) => ({ kind: 'evidence', description: `Piece ${i + 1} of what it was told by`, raw })),
+  };
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== null));
+}
+
+function Past({ id, query }) {
+  const asked = useAsk('verdicts', { incident: id, limit: 1 });
+  return (
+    <Answer of={asked} wait="Asking the warehouse">
+      {(data) => {
+        if (data.verdicts.length === 0) return <Trouble error={{ status: 404, message: `There is no incident ${id}, neither among those that detection keeps nor in the warehouse.` }} />;
+        const [story] = stories([asVerdict(data.verdicts[0])]);
+        return <Body story={story} verdict={story.root} query={query} />;
+      }}
+    </Answer>
+  );
+}
+
+/** The story of an incident: from the list when it is there, else of the past. */
 export default function Incident({ parts, query, live }) {
   const [id] = parts;
   const known = live.incidents.get(id);
-  const asked = useAsk(known || live.link === 'starting' ? null : `incidents/${part(id)}`);
   if (known) {
     const story = stories([...live.incidents.values()]).find((one) => one.verdicts.some((v) => v.incident_id === id));
     return <Body story={story} verdict={known} query={query} />;
   }
-  return (
-    <Answer of={live.link === 'starting' ? { data: undefined } : asked} wait="Asking for the incident">
-      {(data) => {
-        const verdict = data.incident ?? data;
-        const [story] = stories(order([verdict, ...(data.story?.incidents ?? [])]));
-        return <Body story={story} verdict={verdict} query={query} />;
-      }}
-    </Answer>
-  );
+  if (live.link === 'starting') return <Wait>Asking for the incident</Wait>;
+  return <Past id={id} query={query} />;
 }

@@ -3,52 +3,50 @@
 import { useEffect, useState } from 'preact/hooks';
 import '../style/bytes.css';
 import { bytes as size, number } from '../base/format.js';
-import { hexOf, isText, linesOf, readCited } from '../base/evidence.js';
+import { pairs, readCited } from '../base/evidence.js';
 import { Copy, Digest, Trouble, Wait } from './parts.jsx';
 
-const AROUND_LINES = 4;
-
-function Text({ part }) {
-  const { before, cited, after } = linesOf(part);
-  const head = before.slice(-AROUND_LINES - 1);
-  const tail = after.slice(0, AROUND_LINES + 1);
+export function Text({ lines }) {
   return (
     <pre class="bytes" tabIndex={0} aria-label="Bytes as text">
-      <span class="around">{head.join('\n')}</span><mark>{cited}</mark><span class="around">{tail.join('\n')}</span>
+      {lines.map((line) => <div key={line.offset}><span class="around">{line.before}</span>{line.cited && <mark>{line.cited}</mark>}<span class="around">{line.after}{line.cut ? ' …' : ''}</span></div>)}
     </pre>
   );
 }
 
-function Hex({ part }) {
+export function Hex({ rows }) {
   return (
     <pre class="bytes hex" tabIndex={0} aria-label="Bytes in hexadecimal">
-      {hexOf(part).map((row) => <div key={row.at}><span class="around">{row.at}</span>{'  '}<span>{row.hex.padEnd(47)}</span>{'  '}<mark>{row.text}</mark></div>)}
+      {rows.map((row) => {
+        const { cited_from: from, cited_to: to } = row;
+        const cut = (text, a, b) => text.slice(a, b);
+        return (
+          <div key={row.offset}><span class="around">{row.offset.toString(16).padStart(8, '0')}  {pairs(row.hex).padEnd(48)}</span><span class="around">{cut(row.text, 0, from)}</span>{to > from && <mark>{cut(row.text, from, to)}</mark>}<span class="around">{cut(row.text, to)}</span></div>
+        );
+      })}
     </pre>
   );
 }
 
 export function Bytes({ raw }) {
   const [state, setState] = useState({});
-  const [form, setForm] = useState('');
   useEffect(() => {
     const controller = new AbortController();
-    readCited(raw, controller.signal).then((part) => setState({ part }), (error) => {
+    readCited(raw, controller.signal).then((view) => setState({ view }), (error) => {
       if (error.name !== 'AbortError') setState({ error });
     });
     return () => controller.abort();
   }, [raw.digest, raw.offset, raw.length]);
   if (state.error) return <Trouble error={state.error} />;
-  if (!state.part) return <Wait>Reading the bytes</Wait>;
-  const text = form ? form === 'text' : isText(state.part.bytes.subarray(0, 4096));
-  const command = `tracecore evidence cat ${raw.digest} --at ${raw.offset},${raw.length}`;
+  if (!state.view) return <Wait>Reading the bytes</Wait>;
+  const { view } = state;
   return (
     <div class="bytes-box">
       <div class="row tight faint">
-        <Digest of={raw.digest} /><span class="num">byte {number(raw.offset)}, {size(raw.length)} of {size(state.part.total)}</span>
-        <button type="button" class="button small plain" onClick={() => setForm(text ? 'hex' : 'text')}>{text ? 'As hex' : 'As text'}</button>
-        <Copy text={command} label="Copy the command" />
+        <Digest of={raw.digest} /><span class="num">{raw.member ? `${raw.member}, ` : ''}byte {number(raw.offset)}, {size(raw.length)} of {size(view.size)}; the digest holds</span>
+        <Copy text={`tracecore evidence cat ${raw.digest} --at ${raw.offset},${raw.length}`} label="Copy the command" />
       </div>
-      {text ? <Text part={state.part} /> : <Hex part={state.part} />}
+      {view.kind === 'text' ? <Text lines={view.lines} /> : <Hex rows={view.rows} />}
     </div>
   );
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole file of the store: its beginning, or the lines that hold a word, or the part that a pointer names.
 import { useEffect, useState } from 'preact/hooks';
-import { readPart } from '../base/evidence.js';
+import { readFile } from '../base/evidence.js';
 import { bytes as size } from '../base/format.js';
-import { Bytes } from './bytes.jsx';
+import { Bytes, Hex, Text } from './bytes.jsx';
 import { Copy, Digest, Trouble, Wait } from './parts.jsx';
 
-const READ_MAX = 262144;
-const LINES_MAX = 12;
+const LINES_MAX = 14;
 
 /** source_pointer "at:OFFSET,LENGTH" names bytes; others (a JSON pointer) are only told. */
 function cited(digest, pointer) {
@@ -15,14 +14,10 @@ function cited(digest, pointer) {
   return at ? { digest, offset: Number(at[1]), length: Number(at[2]) } : null;
 }
 
-function Lines({ part, find }) {
-  const text = new TextDecoder().decode(part.bytes);
-  const lines = text.split('\n').map((line, i) => ({ line, number: i + 1 }));
-  const found = find ? lines.filter(({ line }) => line.includes(find)) : [];
-  const shown = (found.length ? found.slice(-LINES_MAX) : lines.slice(0, LINES_MAX));
+function Found({ found }) {
   return (
     <pre class="bytes" tabIndex={0} aria-label="Lines of the file">
-      {shown.map(({ line, number }) => <div key={number}><span class="around">{String(number).padStart(5)}  </span>{found.length ? <mark>{line}</mark> : line}</div>)}
+      {found.slice(-LINES_MAX).map(({ line, number }) => <div key={number}><span class="around">{String(number).padStart(5)}  </span><mark>{line}</mark></div>)}
     </pre>
   );
 }
@@ -33,16 +28,17 @@ export function WholeFile({ digest, pointer, find }) {
   useEffect(() => {
     if (raw) return undefined;
     const controller = new AbortController();
-    readPart(digest, 0, READ_MAX, controller.signal).then((part) => setState({ part }), (error) => { if (error.name !== 'AbortError') setState({ error }); });
+    readFile(digest, find, controller.signal).then(setState, (error) => { if (error.name !== 'AbortError') setState({ error }); });
     return () => controller.abort();
-  }, [digest, pointer]);
+  }, [digest, pointer, find]);
   if (raw) return <Bytes raw={raw} />;
   if (state.error) return <Trouble error={state.error} />;
-  if (!state.part) return <Wait>Reading the bytes</Wait>;
+  if (!state.view) return <Wait>Reading the bytes</Wait>;
+  const { view, found } = state;
   return (
     <div class="bytes-box">
-      <div class="row tight faint"><Digest of={digest} /><span>{size(state.part.total)}{pointer ? `, ${pointer}` : ''}{find ? `, lines with ${find}` : ''}</span><Copy text={`tracecore evidence cat ${digest}`} label="Copy the command" /></div>
-      <Lines part={state.part} find={find} />
+      <div class="row tight faint"><Digest of={digest} /><span>{size(view.size)}{pointer ? `, ${pointer}` : ''}{found.length ? `, lines with ${find}` : ', from its beginning'}; the digest holds</span><Copy text={`tracecore evidence cat ${digest}`} label="Copy the command" /></div>
+      {found.length ? <Found found={found} /> : view.kind === 'text' ? <Text lines={view.lines} /> : <Hex rows={view.rows} />}
     </div>
   );
 }

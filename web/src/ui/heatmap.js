@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each node lies, and drawing them: one pass over a canvas, some 10,000 rectangles. A state has a shape as well as a
-// colour: critical is filled with a cross, warning has a bar, info a dot.
+// colour: critical is a square with a cross, warning a triangle.
 import { colour } from './theme.js';
 
 const GAP = 2;
 const RACK_GAP = 12;
 const TITLE = 16;
-const NAMES = { critical: 'critical', warning: 'warning', info: 'info', good: 'cell', ground: 'ground', tile: 'raised', accent: 'accent', faint: 'faint',
-  criticalTile: 'critical-soft', warningTile: 'warning-soft', infoTile: 'info-soft' };
+const NAMES = { critical: 'critical', warning: 'warning', ok: 'cell', ground: 'ground', tile: 'raised', accent: 'accent', faint: 'faint',
+  criticalTile: 'critical-soft', warningTile: 'warning-soft' };
 
 /** Racks in order of their names; without racks one block. */
 function blocksOf(nodes) {
@@ -87,10 +87,6 @@ function drawShape(ctx, colours, state, x, y, size) {
     ctx.beginPath();
     ctx.moveTo(x + size / 2, y); ctx.lineTo(x + size, y + size); ctx.lineTo(x, y + size);
     ctx.fill();
-  } else if (state === 'info') {
-    ctx.beginPath();
-    ctx.arc(x + size / 2, y + size / 2, size / 2, 0, 7);
-    ctx.fill();
   } else {
     ctx.fillRect(x, y, size, size);
   }
@@ -111,13 +107,13 @@ export function drawFleet(canvas, plan, { chosen, found }) {
   const { tile } = plan;
   for (const { node, x, y } of plan.tiles) {
     ctx.globalAlpha = found && !found.has(node.name) ? 0.18 : 1;
-    ctx.fillStyle = node.state === 'good' ? colours.tile : colours[`${node.state}Tile`];
+    ctx.fillStyle = node.state === 'ok' ? colours.tile : colours[`${node.state}Tile`];
     ctx.fillRect(x, y, tile.width, tile.height);
     const cells = node.gpus.length ? node.gpus : [{ state: node.state }];
     cells.forEach((gpu, i) => {
       drawShape(ctx, colours, gpu.state, x + 2 + (i % tile.across) * (tile.cell + 1), y + 2 + Math.floor(i / tile.across) * (tile.cell + 1), tile.cell);
     });
-    if (node.state !== 'good') {
+    if (node.state !== 'ok') {
       ctx.strokeStyle = colours[node.state];
       ctx.lineWidth = 1.4;
       ctx.strokeRect(x + 0.5, y + 0.5, tile.width - 1, tile.height - 1);
