@@ -117,16 +117,17 @@ static void reverse_lines(struct tc_slice *lines, size_t count)
     }
 }
 
-/* {"incidents":[ one verdict per line ]}, first the roots, then what follows from them, each the
- * newest first: false when it is not that. The oldest come first then. */
+/* {"incidents":[ one verdict per line ], "next" }, first the roots, then what follows from them,
+ * each the newest first: false when it is not that. The oldest come first then. */
 static bool split_lines(struct answer *a, struct tc_slice body)
 {
     static const struct tc_slice head = {"{\"incidents\":[", sizeof("{\"incidents\":[") - 1};
     body = tc_slice_trim(body);
-    if (!tc_slice_starts(body, head) || !tc_slice_ends(body, TC_LIT("]}"))) {
+    size_t end = tc_slice_find_last(body, TC_LIT("]")); /* a cursor has none */
+    if (!tc_slice_starts(body, head) || !tc_slice_ends(body, TC_LIT("}")) || end < head.len) {
         return false;
     }
-    struct tc_slice rest = tc_slice_head(tc_slice_from(body, head.len), body.len - head.len - 2);
+    struct tc_slice rest = tc_slice_make(body.ptr + head.len, end - head.len);
     while (rest.len > 0 && a->line_count < LIST_MAX) {
         struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
         line.len -= tc_slice_ends(line, TC_LIT(","));

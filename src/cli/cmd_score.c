@@ -60,8 +60,8 @@ static int take_share(void *args, const struct tc_option *option, const char *va
 
 static int take_grace(void *args, const struct tc_option *option, const char *value)
 {
-    static const struct tc_param grace = {
-        .name = "grace", .type = TC_PARAM_DURATION, .min = 0, .max = GRACE_MAX};
+    static const struct tc_knob grace = {
+        .name = "grace", .type = TC_KNOB_DURATION, .min = 0, .max = GRACE_MAX};
     struct run *r = args;
     struct tc_error err;
     (void)option;

@@ -7,26 +7,26 @@
 #include "engine/engine.h"
 
 /* A knob's value for people; durations may be of less than a second. */
-static struct tc_arg value_of(const struct tc_param *p, int64_t value)
+static struct tc_arg value_of(const struct tc_knob *p, int64_t value)
 {
-    return p->type == TC_PARAM_DURATION ? tc_as_duration(value) : tc_arg_i64(value);
+    return p->type == TC_KNOB_DURATION ? tc_as_duration(value) : tc_arg_i64(value);
 }
 
 static void put_text(struct tc_output *out, const struct tc_detector *d)
 {
     (void)tc_output_format(out, "{} (pattern {})\n  {}\n", d->name, d->id, d->summary);
     for (size_t i = 0; i < d->param_count; i++) {
-        const struct tc_param *p = &d->params[i];
+        const struct tc_knob *p = &d->params[i];
         (void)tc_output_format(out, "  --set {}.{}={}\n      {}\n      default {}, from {} to {}\n",
-                               d->name, p->name,
-                               p->type == TC_PARAM_DURATION ? "DURATION" : "COUNT", p->help,
-                               value_of(p, p->value), value_of(p, p->min), value_of(p, p->max));
+                               d->name, p->name, p->type == TC_KNOB_DURATION ? "DURATION" : "COUNT",
+                               p->help, value_of(p, p->value), value_of(p, p->min),
+                               value_of(p, p->max));
     }
 }
 
-static void add_value(struct tc_json_out *j, const struct tc_param *p, int64_t value)
+static void add_value(struct tc_json_out *j, const struct tc_knob *p, int64_t value)
 {
-    if (p->type == TC_PARAM_DURATION) {
+    if (p->type == TC_KNOB_DURATION) {
         tc_json_add_f64(j, (double)value / (double)TC_SECOND);
     } else {
         tc_json_add_i64(j, value);
@@ -41,10 +41,10 @@ static void put_json(struct tc_output *out, const struct tc_detector *d)
     tc_json_put_cstr(&j, "summary", d->summary);
     tc_json_put_array(&j, "knobs");
     for (size_t i = 0; i < d->param_count; i++) {
-        const struct tc_param *p = &d->params[i];
+        const struct tc_knob *p = &d->params[i];
         tc_json_add_object(&j);
         tc_json_put_cstr(&j, "name", p->name);
-        tc_json_put_cstr(&j, "unit", p->type == TC_PARAM_DURATION ? "s" : "1");
+        tc_json_put_cstr(&j, "unit", p->type == TC_KNOB_DURATION ? "s" : "1");
         tc_json_key(&j, "default");
         add_value(&j, p, p->value);
         tc_json_key(&j, "min");

@@ -72,7 +72,7 @@ struct tc__config_node {
     enum tc__config_kind kind;
     enum tc_config_key key;             /* of a row */
     const struct tc_detector *detector; /* of a knob */
-    const struct tc_param *param;       /* of a knob; NULL: "enabled" */
+    const struct tc_knob *param;        /* of a knob; NULL: "enabled" */
     int64_t value;                      /* of a knob */
     char text[TC_CONFIG_KNOB_TEXT_MAX]; /* of a knob, as it was written */
     struct tc__config_place place;

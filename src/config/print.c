@@ -101,9 +101,9 @@ static void write_knob_duration(struct tc_buf *b, const struct tc_arg *arg)
     tc_buf_duration_exact(b, arg->integer);
 }
 
-static struct tc_arg knob_value(const struct tc_param *param, int64_t value)
+static struct tc_arg knob_value(const struct tc_knob *param, int64_t value)
 {
-    bool is_duration = param->type == TC_PARAM_DURATION;
+    bool is_duration = param->type == TC_KNOB_DURATION;
     return (struct tc_arg){.write = is_duration ? write_knob_duration : tc_arg_write_i64,
                            .integer = value};
 }
@@ -122,7 +122,7 @@ static void put_patterns(struct tc_buf *b)
         put_indent(b, 3);
         tc_buf_lit(b, "enabled: true\n");
         for (size_t p = 0; p < all[i]->param_count; p++) {
-            const struct tc_param *param = &all[i]->params[p];
+            const struct tc_knob *param = &all[i]->params[p];
             char text[512];
             struct tc_buf help = tc_buf_make(text, sizeof text);
             put_comment(b, 3,
@@ -186,7 +186,7 @@ static void put_markdown_row(struct tc_buf *b, const struct tc__config_row *row)
 }
 
 static void put_markdown_knob(struct tc_buf *b, const struct tc_detector *d,
-                              const struct tc_param *param)
+                              const struct tc_knob *param)
 {
     (void)tc_format(b, "| `{}.{}` | `{}` | ", d->name, param->name,
                     knob_value(param, param->value));

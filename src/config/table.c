@@ -88,7 +88,7 @@ static void add_sections(struct tc__config_load *l, struct tc_slice path)
 }
 
 static void add_knob(struct tc__config_load *l, const struct tc_detector *d,
-                     const struct tc_param *param)
+                     const struct tc_knob *param)
 {
     char text[TC__CONFIG_PATH_MAX];
     int len = snprintf(text, sizeof text, "detection.patterns.%s.%s", d->name,

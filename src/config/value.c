@@ -254,7 +254,7 @@ void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
     const struct setting s = {.load = l, .node = node, .place = place, .text = text};
     const struct tc__config_row *row = node->kind == TC__ROW ? &tc__config_rows[node->key] : NULL;
     bool is_flag = row == NULL ? node->param == NULL : row->type == TC__FLAG;
-    bool is_count = row == NULL ? node->param != NULL && node->param->type == TC_PARAM_COUNT
+    bool is_count = row == NULL ? node->param != NULL && node->param->type == TC_KNOB_COUNT
                                 : row->type == TC__COUNT;
     bool taken = false;
     if (place->origin == TC_CONFIG_FILE && is_plain &&

@@ -20,15 +20,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tc_param_type {
-    TC_PARAM_DURATION, /* int64_t nanoseconds in the state; seconds (or 5m, 300s) for people */
-    TC_PARAM_COUNT,    /* int64_t */
+enum tc_knob_type {
+    TC_KNOB_DURATION, /* int64_t nanoseconds in the state; seconds (or 5m, 300s) for people */
+    TC_KNOB_COUNT,    /* int64_t */
 };
 
 /* A knob: `--set pattern.name=value`. Values outside [min, max] are refused with the key's path. */
-struct tc_param {
+struct tc_knob {
     const char *name;
-    enum tc_param_type type;
+    enum tc_knob_type type;
     int64_t value; /* default */
     int64_t min;
     int64_t max;
@@ -38,16 +38,16 @@ struct tc_param {
 
 /* A row of a detector's table of knobs: its name, the field of its state, the default, the least
  * and the greatest value. Durations are given in seconds. */
-#define TC_PARAM_SECONDS(name_, state_, field_, value_, min_, max_, help_)                    \
+#define TC_KNOB_SECONDS(name_, state_, field_, value_, min_, max_, help_)                     \
     {                                                                                         \
-        .name = (name_), .type = TC_PARAM_DURATION, .value = (value_)*TC_SECOND,              \
+        .name = (name_), .type = TC_KNOB_DURATION, .value = (value_)*TC_SECOND,               \
         .min = (min_)*TC_SECOND, .max = (max_)*TC_SECOND, .offset = offsetof(state_, field_), \
         .help = (help_),                                                                      \
     }
-#define TC_PARAM_NUMBER(name_, state_, field_, value_, min_, max_, help_)                         \
-    {                                                                                             \
-        .name = (name_), .type = TC_PARAM_COUNT, .value = (value_), .min = (min_), .max = (max_), \
-        .offset = offsetof(state_, field_), .help = (help_),                                      \
+#define TC_KNOB_NUMBER(name_, state_, field_, value_, min_, max_, help_)                         \
+    {                                                                                            \
+        .name = (name_), .type = TC_KNOB_COUNT, .value = (value_), .min = (min_), .max = (max_), \
+        .offset = offsetof(state_, field_), .help = (help_),                                     \
     }
 
 /* What the engine tells a detector once, before the first event. */
@@ -98,7 +98,7 @@ struct tc_detector {
     bool undated;        /* wants those whose time is only an order, too: TC_TIME_UNDATED_MIN */
     size_t state_bytes;  /* the engine allocates and zeroes, then sets the params */
     size_t arena_bytes;  /* hard budget of the window */
-    const struct tc_param *params;
+    const struct tc_knob *params;
     size_t param_count;
     tc_status (*init)(void *state, const struct tc_detector_env *env);
     /*
@@ -147,7 +147,7 @@ uint32_t tc_detector_presser(const void *state);
  * Parse a knob's text ("300", "300s", "5m", "2h", "500" for counts) into *out and
  * check its range. `path` ("nccl_hang.threshold") is named in the error.
  */
-TC_CHECKED tc_status tc_param_parse(const struct tc_param *param, const char *path,
+TC_CHECKED tc_status tc_param_parse(const struct tc_knob *param, const char *path,
                                     struct tc_slice text, int64_t *out, struct tc_error *err);
 
 #endif

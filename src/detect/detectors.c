@@ -82,11 +82,11 @@ uint32_t tc_detector_presser(const void *state)
     return sender;
 }
 
-tc_status tc_param_parse(const struct tc_param *param, const char *path, struct tc_slice text,
+tc_status tc_param_parse(const struct tc_knob *param, const char *path, struct tc_slice text,
                          int64_t *out, struct tc_error *err)
 {
     int64_t value = 0;
-    if (param->type == TC_PARAM_COUNT) {
+    if (param->type == TC_KNOB_COUNT) {
         if (!tc_slice_is_i64(text, &value)) {
             return tc_fail(err, TC_E_USAGE, 0, "%s: \"%.*s\" is not a whole number", path,
                            TC_FMT(text));

@@ -153,6 +153,19 @@ struct tc_statement {
 /* Grows whenever a statement is new or older than it was known to be: links may differ then. */
 uint64_t tc_directory_version(const struct tc_directory *d);
 
+/*
+ * Walks all that is known, in no order: what nodes go by, GPUs, statements. Slices and entries are
+ * good until the directory learns again. Not while it is making room.
+ */
+bool tc_directory_makes_room(const struct tc_directory *d);
+void tc_directory_each_node(const struct tc_directory *d,
+                            void (*take)(void *context, struct tc_slice name), void *context);
+void tc_directory_each_gpu(const struct tc_directory *d,
+                           void (*take)(void *context, const struct tc_gpu *gpu), void *context);
+void tc_directory_each_statement(const struct tc_directory *d,
+                                 void (*take)(void *context, const struct tc_statement *said),
+                                 void *context);
+
 struct tc_directory_counts {
     uint64_t nodes_forgotten;
     uint64_t gpus_forgotten;

@@ -88,6 +88,9 @@ static inline struct tc_slice *tc__text_at(void *entry, size_t offset)
     return (struct tc_slice *)(void *)((char *)entry + offset);
 }
 
+/* Whether one of its names still leads to the entry: else it was replaced. */
+bool tc__table_is_current(const struct tc__table *t, const void *entry);
+
 static inline void *tc__table_at(const struct tc__table *t, uint64_t at)
 {
     return t->entries + at * t->kind->size;
@@ -112,6 +115,10 @@ struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
 /* An address of a node, which is what it goes by. */
 void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struct tc_slice node,
                              struct tc_sort_pair *order);
+
+/* Each name that a node goes by; an address that leads to one is none. */
+void tc__nodes_each(const struct tc__nodes *n, void (*take)(void *context, struct tc_slice name),
+                    void *context);
 
 struct tc__gpus {
     struct tc__table table;

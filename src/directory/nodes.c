@@ -143,3 +143,15 @@ void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struc
     next.shared = known != NULL && !tc_slice_eq(known->name, address);
     (void)keep_node(n, known, &next, order);
 }
+
+void tc__nodes_each(const struct tc__nodes *n, void (*take)(void *context, struct tc_slice name),
+                    void *context)
+{
+    for (uint32_t i = 0; i < n->table.count; i++) {
+        const struct node *node = tc__table_at(&n->table, i);
+        bool is_own = tc_slice_eq_nocase(node->key, tc_directory_host_label(node->name));
+        if (is_own && !node->shared && tc__table_is_current(&n->table, node)) {
+            take(context, node->name);
+        }
+    }
+}

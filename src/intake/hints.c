@@ -157,8 +157,8 @@ tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
         TC_TRY(read_time("--now", tc_slice_cstr(h->now_text), h->utc_offset_s, &h->now_ns, err));
     }
     if (h->interval_text != NULL) {
-        static const struct tc_param interval = {
-            .type = TC_PARAM_DURATION, .min = TC_SECOND, .max = 86400 * TC_SECOND};
+        static const struct tc_knob interval = {
+            .type = TC_KNOB_DURATION, .min = TC_SECOND, .max = 86400 * TC_SECOND};
         TC_TRY(tc_param_parse(&interval, "--scrape-interval", tc_slice_cstr(h->interval_text),
                               &h->interval_ns, err));
     }

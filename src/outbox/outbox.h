@@ -83,6 +83,23 @@ void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *con
 TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark,
                                    struct tc_slice json, int64_t arrival_ns);
 
+/*
+ * Verdicts are numbered as they are taken, across restarts. What the next one will be (the thread
+ * that puts them), and the first that is not durable yet (any thread).
+ */
+uint64_t tc_outbox_next(const struct tc_outbox *o);
+uint64_t tc_outbox_stored(struct tc_outbox *o);
+
+/*
+ * Reads the log: gives `take` the durable verdicts from number `from` on, in order, until so many
+ * bytes were given (the last may be over it) or `take` fails, and says with which number to go on.
+ * *out_is_gap: that one was compacted away, or the log never had it. Any thread; reads the disk.
+ */
+TC_CHECKED tc_status tc_outbox_read(struct tc_outbox *o, uint64_t from, size_t bytes_max,
+                                    tc_status (*take)(void *context, uint64_t number,
+                                                      struct tc_slice json),
+                                    void *context, uint64_t *out_next, bool *out_is_gap);
+
 /* Where a pull ended. */
 struct tc_outbox_place {
     uint64_t next;

@@ -24,10 +24,12 @@
 #define DRAIN_STEP_US 20000
 /* A body of this many bytes more than allowed shows that it is too long. */
 #define SLACK_BYTES 4096
-/* The largest buffer of the API: the head of a request (limits.header_bytes). */
-#define API_BUFFER_BYTES ((size_t)1 << 20)
+/* The largest buffer of the API: the body of a question. */
+#define API_BUFFER_BYTES ((size_t)2 << 20)
 /* The loop's time for one turn of detection. */
 #define DETECT_TURN_NS (5 * TC_SECOND / 1000)
+/* For questions that run at the end: they are interrupted, and soon go. */
+#define API_WAIT (2 * TC_SECOND)
 /* Files besides connections: the store, the outbox, the warehouse, uploads while they come. */
 #define OTHER_FILES 512
 
@@ -342,9 +344,15 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     d->upload = tc_upload_create(&parts, d->spool_dir);
     struct tc_api_parts api = {
         .config = &d->config,
+        .base = tc_net_base(d->net),
+        .data_dir = d->options.data_dir,
         .auth = d->auth,
         .detection = d->detection,
+        .outbox = d->outbox,
         .upload = d->upload,
+        .pool = d->api_pool,
+        .inflater = d->inflater,
+        .hub = &d->hub,
         .ready = &d->ready,
         .stopping = &d->stopping,
         .catch_up = d->catch_up,
@@ -352,11 +360,10 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .describe = tc__daemon_describe,
         .context = d,
     };
-    d->api = tc_api_create(&api);
-    if (d->ingest == NULL || d->upload == NULL || d->api == NULL) {
+    if (d->ingest == NULL || d->upload == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");
     }
-    return TC_OK;
+    return tc_api_create(&api, &d->api, err);
 }
 
 static tc_status make_events(struct tc_daemon *d, struct tc_error *err)
@@ -495,7 +502,8 @@ bool tc_daemon_destroy(struct tc_daemon *d)
         (void)!tc_detection_drain(d->detection, tc_wall_ns());
     }
     tc_catch_up_destroy(d->catch_up);
-    bool ended = tc__daemon_warehouse_stop(d);
+    bool ended = tc_api_stop(d->api, API_WAIT);
+    ended = tc__daemon_warehouse_stop(d, ended);
     tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);
     for (size_t i = 0; i < TC__SIGNALS; i++) {
         if (d->signals[i] != NULL) {

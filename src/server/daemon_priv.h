@@ -6,7 +6,7 @@
 #include "net/inflate.h"
 #include "net/net.h"
 #include "outbox/outbox.h"
-#include "server/api.h"
+#include "server/api/api.h"
 #include "server/committer.h"
 #include "server/daemon.h"
 #include "server/detection.h"
@@ -72,8 +72,9 @@ void tc__daemon_describe(void *context, struct tc_json_out *j);
 
 /* daemon_warehouse.c */
 TC_CHECKED tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err);
-/* Before the outbox is closed. False: queries do not end, see tc_warehouse_service_stop(). */
-TC_CHECKED bool tc__daemon_warehouse_stop(struct tc_daemon *d);
+/* Before the outbox is closed. False: queries do not end, see tc_warehouse_service_stop(); nor did
+ * those of others that use the hub, where `ended` is false. */
+TC_CHECKED bool tc__daemon_warehouse_stop(struct tc_daemon *d, bool ended);
 
 /* daemon_reload.c */
 void tc__daemon_reload(struct tc_daemon *d);

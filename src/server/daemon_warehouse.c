@@ -67,13 +67,13 @@ static int64_t time_left(const struct tc_daemon *d)
     return left_ns > CLIENTS_WAIT_MIN ? left_ns : CLIENTS_WAIT_MIN;
 }
 
-bool tc__daemon_warehouse_stop(struct tc_daemon *d)
+bool tc__daemon_warehouse_stop(struct tc_daemon *d, bool ended)
 {
     tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
     if (d->hub != NULL) {
         tc_warehouse_hub_retire(d->hub);
     }
-    bool ended = tc_warehouse_service_stop(d->warehouse, time_left(d));
+    ended = tc_warehouse_service_stop(d->warehouse, time_left(d)) && ended;
     if (ended) {
         tc_warehouse_hub_destroy(d->hub);
     }

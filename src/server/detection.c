@@ -24,6 +24,8 @@
 struct tc_detection {
     struct tc_live *live;
     struct tc_outbox *outbox;
+    void (*told)(void *context, uint64_t number, struct tc_slice json); /* NULL: nobody asks */
+    void *told_context;
     struct tc_otlp_reader *reader;
     struct tc_run_book *runs;
     struct tc_cited *cited;
@@ -82,6 +84,9 @@ static tc_status tell(void *context, const struct tc_verdict *v,
         tc_log_fields(TC_LOG_ERROR, "a verdict is lost: too many wait to be written",
                       TC_LOG_TEXT("incident", v->incident_id));
         return TC_OK;
+    }
+    if (d->told != NULL) {
+        d->told(d->told_context, tc_outbox_next(d->outbox) - 1, line);
     }
     tc_pattern_count(tc_pattern_index(v->finding->pattern_name), TC_PATTERN_VERDICTS, 1);
     tc_log_fields(TC_LOG_INFO, "verdict", TC_LOG_TEXT("pattern", v->finding->pattern_name),
@@ -195,6 +200,14 @@ uint64_t tc_detection_undated(const struct tc_detection *d)
 void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox)
 {
     d->outbox = outbox;
+}
+
+void tc_detection_listen(struct tc_detection *d,
+                         void (*told)(void *context, uint64_t number, struct tc_slice json),
+                         void *context)
+{
+    d->told = told;
+    d->told_context = context;
 }
 
 /* ---- batches ---- */

@@ -39,6 +39,10 @@ void tc_detection_destroy(struct tc_detection *d);
 struct tc_live *tc_detection_live(struct tc_detection *d);
 /* Where verdicts go. The outbox is opened after detection was made, since it restores into it. */
 void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox);
+/* Who else hears of each verdict that the outbox took: its number there and its line, borrowed. */
+void tc_detection_listen(struct tc_detection *d,
+                         void (*told)(void *context, uint64_t number, struct tc_slice json),
+                         void *context);
 
 /*
  * Makes the events of a request and feeds them. What cannot be read of it is counted. Borrows batch

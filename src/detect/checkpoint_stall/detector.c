@@ -400,14 +400,14 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("threshold", struct checkpoint_stall, threshold_ns, 600, 1, 86400,
-                     "time from the begin of a checkpoint until it counts as stalled"),
-    TC_PARAM_SECONDS(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("threshold", struct checkpoint_stall, threshold_ns, 600, 1, 86400,
+                    "time from the begin of a checkpoint until it counts as stalled"),
+    TC_KNOB_SECONDS(
         "window", struct checkpoint_stall, window_ns, 300, 1, 86400,
         "storage trouble this long before the begin, or after a failure, still explains it"),
-    TC_PARAM_SECONDS("slow_write", struct checkpoint_stall, slow_write_ns, 1, 1, 3600,
-                     "mean time of a write, between two samples, from which a disk is slow"),
+    TC_KNOB_SECONDS("slow_write", struct checkpoint_stall, slow_write_ns, 1, 1, 3600,
+                    "mean time of a write, between two samples, from which a disk is slow"),
 };
 
 const struct tc_detector tc_detector_checkpoint_stall = {

@@ -517,10 +517,10 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("threshold", struct state, limits.threshold_ns, 120, 1, 86400,
-                     "shortest time without a step that counts as a stall"),
-    TC_PARAM_SECONDS(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("threshold", struct state, limits.threshold_ns, 120, 1, 86400,
+                    "shortest time without a step that counts as a stall"),
+    TC_KNOB_SECONDS(
         "window", struct state, limits.window_ns, 300, 1, 86400,
         "longest time between the stall and the error or mount failure it is put down to"),
 };

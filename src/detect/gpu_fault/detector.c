@@ -290,13 +290,13 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return tc__gpuf_incidents_init(st) && tc__gpuf_nodes_init(st) ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_NUMBER("scrapes", struct gpuf_state, scrapes, 4, 2, 1000,
-                    "scrapes in a row that a GPU has to miss to be gone"),
-    TC_PARAM_SECONDS("absent", struct gpuf_state, absent_ns, 60, 1, 86400,
-                     "time that it has to be missing for"),
-    TC_PARAM_SECONDS("apart", struct gpuf_state, apart_ns, 86400, 1, 30 * 86400,
-                     "faults of one GPU further apart than this are two incidents"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_NUMBER("scrapes", struct gpuf_state, scrapes, 4, 2, 1000,
+                   "scrapes in a row that a GPU has to miss to be gone"),
+    TC_KNOB_SECONDS("absent", struct gpuf_state, absent_ns, 60, 1, 86400,
+                    "time that it has to be missing for"),
+    TC_KNOB_SECONDS("apart", struct gpuf_state, apart_ns, 86400, 1, 30 * 86400,
+                    "faults of one GPU further apart than this are two incidents"),
 };
 
 const struct tc_detector tc_detector_gpu_fault = {

@@ -195,15 +195,15 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_NUMBER("uncorrected", struct ecc_state, uncorrected, 1, 1, 1000000,
-                    "uncorrectable errors inside the window that make a verdict"),
-    TC_PARAM_NUMBER("corrected", struct ecc_state, corrected, 100, 1, 1000000000,
-                    "corrected errors inside the window that make a verdict"),
-    TC_PARAM_SECONDS("window", struct ecc_state, window_ns, 600, 1, 86400,
-                     "time over which errors are counted together"),
-    TC_PARAM_SECONDS("apart", struct ecc_state, apart_ns, 86400, 1, 30 * 86400,
-                     "errors of one GPU further apart than this are two incidents"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_NUMBER("uncorrected", struct ecc_state, uncorrected, 1, 1, 1000000,
+                   "uncorrectable errors inside the window that make a verdict"),
+    TC_KNOB_NUMBER("corrected", struct ecc_state, corrected, 100, 1, 1000000000,
+                   "corrected errors inside the window that make a verdict"),
+    TC_KNOB_SECONDS("window", struct ecc_state, window_ns, 600, 1, 86400,
+                    "time over which errors are counted together"),
+    TC_KNOB_SECONDS("apart", struct ecc_state, apart_ns, 86400, 1, 30 * 86400,
+                    "errors of one GPU further apart than this are two incidents"),
 };
 
 const struct tc_detector tc_detector_hbm_ecc = {

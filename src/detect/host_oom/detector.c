@@ -547,8 +547,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS(
         "window", struct state, window_ns, 60, 1, 86400,
         "longest time between two kills of a pod, or a kill and the end of its container"),
 };

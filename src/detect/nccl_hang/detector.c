@@ -4,11 +4,11 @@
 #include "detect/nccl_hang/priv.h"
 #include "detect/nccl_hang/watch_priv.h"
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("threshold", struct nccl_hang, threshold_ns, 300, 1, 86400,
-                     "how long a collective may stay uncompleted before it counts as hung"),
-    TC_PARAM_SECONDS("retention", struct nccl_hang, retention_ns, 6 * 3600, 60, 7 * 86400,
-                     "how long records are kept"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("threshold", struct nccl_hang, threshold_ns, 300, 1, 86400,
+                    "how long a collective may stay uncompleted before it counts as hung"),
+    TC_KNOB_SECONDS("retention", struct nccl_hang, retention_ns, 6 * 3600, 60, 7 * 86400,
+                    "how long records are kept"),
 };
 
 static tc_status init(void *state, const struct tc_detector_env *env)

@@ -297,22 +297,22 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("window", struct link_state, knobs.window_ns, 600, 1, 86400,
-                     "time in which flaps and errors are counted, and that must pass without any"),
-    TC_PARAM_NUMBER("flaps", struct link_state, knobs.flaps, 3, 2, LINK_MARKS,
-                    "how often a link may go down within the window before it counts as flapping"),
-    TC_PARAM_SECONDS("hold", struct link_state, knobs.hold_ns, 60, 1, 86400,
-                     "how long a link must be down, or lose packets, without a break"),
-    TC_PARAM_NUMBER("loss_permille", struct link_state, knobs.loss_permille, 10, 1, 999,
-                    "share of packets or probes, of a thousand, that may be lost"),
-    TC_PARAM_NUMBER(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("window", struct link_state, knobs.window_ns, 600, 1, 86400,
+                    "time in which flaps and errors are counted, and that must pass without any"),
+    TC_KNOB_NUMBER("flaps", struct link_state, knobs.flaps, 3, 2, LINK_MARKS,
+                   "how often a link may go down within the window before it counts as flapping"),
+    TC_KNOB_SECONDS("hold", struct link_state, knobs.hold_ns, 60, 1, 86400,
+                    "how long a link must be down, or lose packets, without a break"),
+    TC_KNOB_NUMBER("loss_permille", struct link_state, knobs.loss_permille, 10, 1, 999,
+                   "share of packets or probes, of a thousand, that may be lost"),
+    TC_KNOB_NUMBER(
         "packets", struct link_state, knobs.packets, 1000, 1, 1000000000,
         "packets that an interface must receive between two samples to be judged by its loss"),
-    TC_PARAM_NUMBER("symbol_errors", struct link_state, knobs.symbol_errors, 100, 1, 1000000000,
-                    "symbol or receive errors of an InfiniBand port within the window"),
-    TC_PARAM_SECONDS("boot", struct link_state, knobs.boot_ns, 120, 1, 3600,
-                     "how long links may take to come up after a boot"),
+    TC_KNOB_NUMBER("symbol_errors", struct link_state, knobs.symbol_errors, 100, 1, 1000000000,
+                   "symbol or receive errors of an InfiniBand port within the window"),
+    TC_KNOB_SECONDS("boot", struct link_state, knobs.boot_ns, 120, 1, 3600,
+                    "how long links may take to come up after a boot"),
 };
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)

@@ -63,19 +63,19 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
     return status;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS(
         "join", struct nvlink_state, join_ns, 10, 1, 3600,
         "longest time between a fatal SXid and the faults of GPUs that are put down to it"),
-    TC_PARAM_SECONDS(
+    TC_KNOB_SECONDS(
         "window", struct nvlink_state, window_ns, 300, 1, 86400,
         "time in which the errors of a GPU's links are counted, and of quiet that ends it"),
-    TC_PARAM_NUMBER("crc_errors", struct nvlink_state, limits[NVLINK_CRC], 1000, 1, 1000000000,
-                    "CRC errors, flit and data, in the window that make a storm"),
-    TC_PARAM_NUMBER("replays", struct nvlink_state, limits[NVLINK_REPLAY], 100, 1, 1000000000,
-                    "replays in the window that make a storm"),
-    TC_PARAM_NUMBER("recoveries", struct nvlink_state, limits[NVLINK_RECOVERY], 10, 1, 1000000000,
-                    "recoveries in the window that make a storm"),
+    TC_KNOB_NUMBER("crc_errors", struct nvlink_state, limits[NVLINK_CRC], 1000, 1, 1000000000,
+                   "CRC errors, flit and data, in the window that make a storm"),
+    TC_KNOB_NUMBER("replays", struct nvlink_state, limits[NVLINK_REPLAY], 100, 1, 1000000000,
+                   "replays in the window that make a storm"),
+    TC_KNOB_NUMBER("recoveries", struct nvlink_state, limits[NVLINK_RECOVERY], 10, 1, 1000000000,
+                   "recoveries in the window that make a storm"),
 };
 
 const struct tc_detector tc_detector_nvlink_degraded = {

@@ -61,19 +61,19 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
     return status;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("window", struct pcie_state, window_ns, 300, 1, 86400,
-                     "time in which corrected errors are counted, and of quiet that ends a storm"),
-    TC_PARAM_NUMBER("corrected", struct pcie_state, corrected, 50, 2, 1000000,
-                    "corrected errors of one device in the window that make a storm"),
-    TC_PARAM_NUMBER("busy", struct pcie_state, busy_percent, 10, 1, 100,
-                    "utilisation in percent from which on a GPU is busy"),
-    TC_PARAM_SECONDS("busy_for", struct pcie_state, busy_ns, 30, 1, 86400,
-                     "how long a link must be below its maximum while its GPU is busy"),
-    TC_PARAM_NUMBER("samples", struct pcie_state, samples, 3, 1, 1000,
-                    "samples in a row that must show it"),
-    TC_PARAM_NUMBER("replays", struct pcie_state, replay_count, 8, 1, 1000000000,
-                    "PCIe replays from which on they are told with a slow link"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("window", struct pcie_state, window_ns, 300, 1, 86400,
+                    "time in which corrected errors are counted, and of quiet that ends a storm"),
+    TC_KNOB_NUMBER("corrected", struct pcie_state, corrected, 50, 2, 1000000,
+                   "corrected errors of one device in the window that make a storm"),
+    TC_KNOB_NUMBER("busy", struct pcie_state, busy_percent, 10, 1, 100,
+                   "utilisation in percent from which on a GPU is busy"),
+    TC_KNOB_SECONDS("busy_for", struct pcie_state, busy_ns, 30, 1, 86400,
+                    "how long a link must be below its maximum while its GPU is busy"),
+    TC_KNOB_NUMBER("samples", struct pcie_state, samples, 3, 1, 1000,
+                   "samples in a row that must show it"),
+    TC_KNOB_NUMBER("replays", struct pcie_state, replay_count, 8, 1, 1000000000,
+                   "PCIe replays from which on they are told with a slow link"),
 };
 
 const struct tc_detector tc_detector_pcie_aer = {

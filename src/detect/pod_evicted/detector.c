@@ -452,9 +452,9 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("window", struct state, window_ns, 300, 1, 86400,
-                     "longest time from the node condition to the eviction that is put down to it"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("window", struct state, window_ns, 300, 1, 86400,
+                    "longest time from the node condition to the eviction that is put down to it"),
 };
 
 const struct tc_detector tc_detector_pod_evicted = {

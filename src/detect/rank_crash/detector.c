@@ -373,11 +373,11 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("wait", struct crash_state, wait_ns, 30, 1, 3600,
-                     "time after a failure in which others may tell of an earlier one"),
-    TC_PARAM_SECONDS("window", struct crash_state, window_ns, 600, 1, 86400,
-                     "failures of one job further apart than this are two incidents"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("wait", struct crash_state, wait_ns, 30, 1, 3600,
+                    "time after a failure in which others may tell of an earlier one"),
+    TC_KNOB_SECONDS("window", struct crash_state, window_ns, 600, 1, 86400,
+                    "failures of one job further apart than this are two incidents"),
 };
 
 const struct tc_detector tc_detector_rank_crash = {

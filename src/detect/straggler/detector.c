@@ -326,23 +326,23 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return tc__strag_init(st) ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_NUMBER("margin_percent", struct straggler, margin_percent, 20, 1, 1000,
-                    "how much longer than its peers a straggler takes, more than"),
-    TC_PARAM_NUMBER(
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_NUMBER("margin_percent", struct straggler, margin_percent, 20, 1, 1000,
+                   "how much longer than its peers a straggler takes, more than"),
+    TC_KNOB_NUMBER(
         "steps", struct straggler, steps, 10, 3, STRAG_STEPS_MAX,
         "steps or collectives that are looked at, and that it must keep up in to be well"),
-    TC_PARAM_NUMBER("most_percent", struct straggler, most_percent, 80, 51, 100,
-                    "share of them that it is late in, at least"),
-    TC_PARAM_NUMBER("floor_ms", struct straggler, floor_ms, 5, 0, 3600000,
-                    "being late by no more than so many milliseconds never counts"),
-    TC_PARAM_SECONDS(
+    TC_KNOB_NUMBER("most_percent", struct straggler, most_percent, 80, 51, 100,
+                   "share of them that it is late in, at least"),
+    TC_KNOB_NUMBER("floor_ms", struct straggler, floor_ms, 5, 0, 3600000,
+                   "being late by no more than so many milliseconds never counts"),
+    TC_KNOB_SECONDS(
         "span", struct straggler, span_ns, 3, 1, 86400,
         "time from the first late collective to the last, at least, where no steps are told"),
-    TC_PARAM_NUMBER("warmup", struct straggler, warmup, 2, 0, 1000000,
-                    "steps and sequence ids below this are warm-up"),
-    TC_PARAM_SECONDS("gpu_window", struct straggler, gpu_window_ns, 300, 1, 86400,
-                     "longest time between being late and the GPU being slowed down"),
+    TC_KNOB_NUMBER("warmup", struct straggler, warmup, 2, 0, 1000000,
+                   "steps and sequence ids below this are warm-up"),
+    TC_KNOB_SECONDS("gpu_window", struct straggler, gpu_window_ns, 300, 1, 86400,
+                    "longest time between being late and the GPU being slowed down"),
 };
 
 const struct tc_detector tc_detector_straggler = {

@@ -207,7 +207,7 @@ struct strag_hot {
 
 struct straggler {
     struct tc_detector_base base;
-    /* Knobs: tc_param.offset. */
+    /* Knobs: tc_knob.offset. */
     int64_t margin_percent;
     int64_t steps;
     int64_t most_percent;

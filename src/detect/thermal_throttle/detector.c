@@ -437,17 +437,17 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("sustained", struct heat_state, sustained_ns, 30, 1, 86400,
-                     "time over which every sample must say that the GPU is slowed"),
-    TC_PARAM_SECONDS("gap", struct heat_state, gap_ns, 180, 1, 86400,
-                     "samples further apart than this prove nothing of the time between them"),
-    TC_PARAM_SECONDS("clear", struct heat_state, clear_ns, 60, 1, 86400,
-                     "time without a reason after which a GPU is no longer slowed"),
-    TC_PARAM_SECONDS("grace", struct heat_state, grace_ns, 30, 1, 3600,
-                     "time to wait for more GPUs of the node or rack before a verdict"),
-    TC_PARAM_NUMBER("gpus", struct heat_state, gpus, 2, 2, 64,
-                    "GPUs of one node slowed at once that put it down to the node"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("sustained", struct heat_state, sustained_ns, 30, 1, 86400,
+                    "time over which every sample must say that the GPU is slowed"),
+    TC_KNOB_SECONDS("gap", struct heat_state, gap_ns, 180, 1, 86400,
+                    "samples further apart than this prove nothing of the time between them"),
+    TC_KNOB_SECONDS("clear", struct heat_state, clear_ns, 60, 1, 86400,
+                    "time without a reason after which a GPU is no longer slowed"),
+    TC_KNOB_SECONDS("grace", struct heat_state, grace_ns, 30, 1, 3600,
+                    "time to wait for more GPUs of the node or rack before a verdict"),
+    TC_KNOB_NUMBER("gpus", struct heat_state, gpus, 2, 2, 64,
+                   "GPUs of one node slowed at once that put it down to the node"),
 };
 
 const struct tc_detector tc_detector_thermal_throttle = {

@@ -448,11 +448,11 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static const struct tc_param PARAMS[] = {
-    TC_PARAM_SECONDS("window", struct xid_state, window_ns, 300, 1, 86400,
-                     "longest time from an Xid to the pod event that is put down to it"),
-    TC_PARAM_SECONDS("slack", struct xid_state, slack_ns, 0, 0, 3600,
-                     "how far the clocks of nodes and of Kubernetes may be apart"),
+static const struct tc_knob PARAMS[] = {
+    TC_KNOB_SECONDS("window", struct xid_state, window_ns, 300, 1, 86400,
+                    "longest time from an Xid to the pod event that is put down to it"),
+    TC_KNOB_SECONDS("slack", struct xid_state, slack_ns, 0, 0, 3600,
+                    "how far the clocks of nodes and of Kubernetes may be apart"),
 };
 
 const struct tc_detector tc_detector_xid_correlation = {

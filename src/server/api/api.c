@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api.h"
+#include "server/api/api.h"
 
 #include "base/clock.h"
-#include "net/query.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
-#include "server/auth.h"
+#include "server/api/priv.h"
+#include "server/api/ui.h"
 #include "server/front.h"
-#include "verdict/render.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +14,10 @@
 #define TEXT_TYPE "text/plain; charset=utf-8"
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define JSON_TYPE "application/json"
-/* Incidents that are listed when nobody says how many, and at most. */
-#define LIST_DEFAULT 100
-#define LIST_MAX 1000
-#define QUERY_BYTES_MAX 1024
 /* The body of a request that is to have none. */
 #define BODY_BYTES_MAX 4096
-/* The longest answer: a list of incidents. */
-#define ANSWER_BYTES_MAX ((size_t)4 << 20)
-
-struct tc_api {
-    struct tc_api_parts parts;
-    struct tc_service service;
-    char *text; /* of ANSWER_BYTES_MAX */
-};
+/* The longest page of those that are written here. */
+#define PAGE_BYTES_MAX ((size_t)4 << 20)
 
 /* One path: who may see it and what it says. */
 struct page {
@@ -91,91 +80,14 @@ static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, 
     return TC_ANSWER_OK;
 }
 
-/* A list of verdicts while it is written: those with or without causes, so many at most. */
-struct list {
-    struct tc_buf *b;
-    struct tc_sources sources;
-    size_t count;
-    size_t most;
-    bool roots;
-    bool full;
-};
-
-static tc_status put_verdict(void *context, const struct tc_verdict *v)
-{
-    struct list *l = context;
-    if ((v->cause_count == 0) != l->roots) {
-        return TC_OK;
-    }
-    struct tc_buf before = *l->b;
-    bool is_one_too_many = l->count == l->most;
-    if (!is_one_too_many) {
-        tc_buf_str(l->b, l->count > 0 ? TC_LIT(",\n") : TC_EMPTY);
-        tc_verdict_render_json(l->b, v, &l->sources);
-    }
-    if (is_one_too_many || l->b->overflowed || l->b->len + 8 > l->b->cap) {
-        *l->b = before; /* what does not fit is left out */
-        l->full = true;
-        return TC_E_LIMIT;
-    }
-    l->count++;
-    return TC_OK;
-}
-
-/* How many are asked for; false with what is wrong with the query in b. */
-static bool read_list_query(struct tc_slice query, size_t *out_count, struct tc_buf *b)
-{
-    char text[QUERY_BYTES_MAX];
-    struct tc_buf decoded = tc_buf_make(text, sizeof text);
-    struct tc_slice key;
-    struct tc_slice value;
-    bool bad = false;
-    *out_count = LIST_DEFAULT;
-    while (tc_query_next(&query, &decoded, &key, &value, &bad)) {
-        uint64_t n = 0;
-        if (bad || !tc_slice_eq(key, TC_LIT("limit"))) {
-            tc_buf_lit(b, "{\"error\":\"there is no such parameter; there is limit\"}\n");
-            return false;
-        }
-        if (!tc_slice_is_u64(value, &n)) {
-            tc_buf_lit(b, "{\"error\":\"limit is a number\"}\n");
-            return false;
-        }
-        *out_count = n > LIST_MAX ? LIST_MAX : (size_t)n;
-    }
-    return true;
-}
-
-/* What others follow from comes first: a storm of symptoms must not push its cause off the list. */
-static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
-{
-    struct tc_live *live = tc_detection_live(a->parts.detection);
-    struct list list = {
-        .b = b, .sources = tc_cited_sources(tc_detection_cited(a->parts.detection)), .roots = true};
-    if (!read_list_query(r->query, &list.most, b)) {
-        return TC_ANSWER_BAD;
-    }
-    tc_buf_lit(b, "{\"incidents\":[");
-    tc_status status = tc_live_list(live, SIZE_MAX, put_verdict, &list);
-    if (status == TC_OK) {
-        list.roots = false;
-        status = tc_live_list(live, SIZE_MAX, put_verdict, &list);
-    }
-    if (status != TC_OK && !list.full) {
-        return TC_ANSWER_INTERNAL;
-    }
-    tc_buf_lit(b, "]}\n");
-    return TC_ANSWER_OK;
-}
-
 static const struct page PAGES[] = {
     {"/healthz", 0, TEXT_TYPE, show_health},
     {"/readyz", 0, JSON_TYPE, show_ready},
     {"/metrics", TC_TOKEN_READ, METRICS_TYPE, show_metrics},
     {"/api/v1/status", TC_TOKEN_READ, JSON_TYPE, show_status},
-    {"/api/v1/incidents", TC_TOKEN_READ, JSON_TYPE, show_incidents},
 };
 #define UPLOAD_PATH TC_LIT("/api/v1/upload")
+#define EVENTS_PATH TC_LIT("/api/v1/events")
 
 static const struct page *find_page(struct tc_slice path)
 {
@@ -183,81 +95,215 @@ static const struct page *find_page(struct tc_slice path)
     return i < TC_COUNT(PAGES) ? &PAGES[i] : NULL;
 }
 
-static enum tc_answer look(struct tc_api *a, const struct tc_request *head, struct tc_response *out)
+static bool reads(const struct tc_request *r)
+{
+    return r->method == TC_METHOD_GET || r->method == TC_METHOD_HEAD;
+}
+
+/* ---- before the body ---- */
+
+static enum tc_answer wrong_method(struct tc_slice allow, struct tc_response *out)
+{
+    tc_count(TC_COUNT_REJECTED_WRONG_METHOD, 1);
+    out->allow = allow;
+    out->message = TC_LIT("this path takes another method; Allow says which");
+    return TC_ANSWER_WRONG_METHOD;
+}
+
+static enum tc_answer check_scope(struct tc_api *a, const struct tc_request *head, unsigned scope,
+                                  struct tc_response *out)
+{
+    return scope == 0 ? TC_ANSWER_OK : tc_auth_check(a->parts.auth, head, scope, tc_mono_ns(), out);
+}
+
+static enum tc_answer begin_page(struct tc_api *a, const struct tc_request *head, unsigned scope,
+                                 struct tc_response *out)
+{
+    return reads(head) ? check_scope(a, head, scope, out) : wrong_method(TC_LIT("GET, HEAD"), out);
+}
+
+static enum tc_answer begin_question(struct tc_api *a, const struct tc_request *head,
+                                     const struct tc_route *route, size_t *io_body_max,
+                                     struct tc_response *out)
+{
+    if (route->question == NULL) {
+        return wrong_method(tc_route_allow(route), out);
+    }
+    unsigned scope = route->question->scope == TC_SCOPE_ADMIN ? TC_TOKEN_ADMIN : TC_TOKEN_READ;
+    enum tc_answer answer = check_scope(a, head, scope, out);
+    if (answer == TC_ANSWER_OK && route->question->posts) {
+        *io_body_max = TC__API_BODY_BYTES_MAX;
+        if (tc_front_is_form_type(head->content_type)) {
+            tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
+            out->message = TC_LIT("send it with Content-Type: application/json");
+            answer = TC_ANSWER_UNSUPPORTED;
+        }
+    }
+    return answer;
+}
+
+static enum tc_answer look(struct tc_api *a, const struct tc_request *head, size_t *io_body_max,
+                           struct tc_response *out)
 {
     const struct page *page = find_page(head->path);
-    if (page == NULL) {
-        tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
-        out->message = TC_LIT("there are /healthz, /readyz, /metrics, /api/v1/status, "
-                              "/api/v1/incidents and /api/v1/upload here");
-        return TC_ANSWER_NOT_FOUND;
+    struct tc_route route;
+    if (page != NULL) {
+        return begin_page(a, head, page->scope, out);
     }
-    if (head->method != TC_METHOD_GET && head->method != TC_METHOD_HEAD) {
-        tc_count(TC_COUNT_REJECTED_WRONG_METHOD, 1);
-        out->allow = TC_LIT("GET, HEAD");
-        return TC_ANSWER_WRONG_METHOD;
+    tc_route_find(head->path, head->method, &route);
+    if (route.is_path) {
+        return begin_question(a, head, &route, io_body_max, out);
     }
-    return page->scope == 0 ? TC_ANSWER_OK
-                            : tc_auth_check(a->parts.auth, head, page->scope, tc_mono_ns(), out);
+    if (reads(head) && tc_ui_find(head) != NULL) {
+        return TC_ANSWER_OK;
+    }
+    tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
+    out->message = TC_LIT("there is nothing here; /api/v1/openapi.json lists what there is");
+    return TC_ANSWER_NOT_FOUND;
+}
+
+/* Of the API and its kind: what is wrong is told to a program. */
+static bool is_api(struct tc_slice path)
+{
+    return tc_slice_starts(path, TC_LIT("/api")) || tc_slice_starts(path, TC_LIT("/mcp"));
+}
+
+/* A refusal in words becomes a problem. One that is sent later needs a text of its own. */
+static void make_problem(struct tc_api *a, enum tc_answer answer, struct tc_response *io)
+{
+    static const char no_token[] =
+        "{\"type\":\"about:blank\",\"title\":\"A token is needed\",\"status\":401,"
+        "\"detail\":\"a bearer token of auth.tokens is needed\"}\n";
+    if (io->body.len > 0) {
+        return;
+    }
+    struct tc_buf b = tc_buf_make(a->refusal, sizeof a->refusal);
+    if (answer == TC_ANSWER_UNAUTHENTICATED) {
+        io->body = tc_slice_make(no_token, sizeof no_token - 1);
+    } else {
+        tc_problem_put(&b, answer, io->message);
+        io->body = tc_buf_slice(&b);
+    }
+    io->content_type = TC_PROBLEM_TYPE;
 }
 
 static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
     struct tc_api *a = context;
-    bool reads = head->method == TC_METHOD_GET || head->method == TC_METHOD_HEAD;
     enum tc_answer answer = tc_front_check_host(a->parts.config, head, out_refusal);
-    if (answer == TC_ANSWER_OK && !reads) {
+    if (answer == TC_ANSWER_OK && !reads(head)) {
         answer = tc_front_check_page(a->parts.config, head, out_refusal);
     }
     *io_body_max = BODY_BYTES_MAX;
     if (answer == TC_ANSWER_OK) {
         answer = tc_slice_eq(head->path, UPLOAD_PATH)
                      ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
-                     : look(a, head, out_refusal);
+                     : look(a, head, io_body_max, out_refusal);
     }
     if (answer != TC_ANSWER_OK) {
         out_refusal->answer = answer;
+        if (is_api(head->path)) {
+            make_problem(a, answer, out_refusal);
+        }
         tc_answer_count(head, answer);
     }
     return answer;
 }
 
-static void handle(void *context, struct tc_request *r)
+/* ---- the request ---- */
+
+static void show_page(struct tc_api *a, struct tc_request *r, const struct page *page)
 {
-    struct tc_api *a = context;
-    if (tc_slice_eq(r->path, UPLOAD_PATH)) {
-        tc_upload_handle(a->parts.upload, r);
-        return;
-    }
-    struct tc_buf b = tc_buf_make(a->text, ANSWER_BYTES_MAX);
+    struct tc_buf b = tc_buf_make(a->text, PAGE_BYTES_MAX);
     struct tc_response response = {0};
-    const struct page *page = find_page(r->path);
-    response.answer = page == NULL ? TC_ANSWER_NOT_FOUND : page->show(a, r, &b);
-    response.content_type = page == NULL ? TC_EMPTY : tc_slice_cstr(page->type);
+    response.answer = page->show(a, r, &b);
+    response.content_type = tc_slice_cstr(page->type);
     response.body = tc_buf_slice(&b);
     tc_answer_count(r, response.answer);
     tc_request_respond(r, &response);
 }
 
-struct tc_api *tc_api_create(const struct tc_api_parts *parts)
+static void handle(void *context, struct tc_request *r)
+{
+    struct tc_api *a = context;
+    const struct page *page = find_page(r->path);
+    struct tc_route route;
+    if (tc_slice_eq(r->path, UPLOAD_PATH)) {
+        tc_upload_handle(a->parts.upload, r);
+        return;
+    }
+    if (page != NULL) {
+        show_page(a, r, page);
+        return;
+    }
+    tc_route_find(r->path, r->method, &route);
+    const struct tc_ui_file *file = route.question == NULL ? tc_ui_find(r) : NULL;
+    if (tc_slice_eq(r->path, EVENTS_PATH)) {
+        tc_api_events_open(a->events, r, route.question);
+    } else if (route.question != NULL) {
+        tc__api_ask(a, r, &route);
+    } else if (file != NULL) {
+        tc_ui_respond(r, file, a->parts.pool, a->parts.inflater);
+    } else {
+        tc_problem_respond(r, TC_ANSWER_NOT_FOUND, 0, TC_LIT("there is nothing here"));
+    }
+}
+
+/* ---- life ---- */
+
+tc_status tc_api_create(const struct tc_api_parts *parts, struct tc_api **out, struct tc_error *err)
 {
     struct tc_api *a = calloc(1, sizeof *a);
     if (a != NULL) {
         a->parts = *parts;
         a->service = (struct tc_service){begin, handle, a};
-        a->text = malloc(ANSWER_BYTES_MAX);
+        a->text = malloc(PAGE_BYTES_MAX);
     }
     if (a == NULL || a->text == NULL) {
         free(a);
-        return NULL;
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the API");
     }
-    return a;
+    struct tc_api_workers_config workers = {
+        .base = parts->base,
+        .count = (size_t)parts->config->api_workers,
+        .hub = parts->hub,
+    };
+    tc_status status = tc_api_workers_create(&workers, &a->workers, err);
+    if (status == TC_OK) {
+        struct tc_api_events_parts events = {
+            .config = parts->config,
+            .base = parts->base,
+            .outbox = parts->outbox,
+            .detection = parts->detection,
+            .workers = a->workers,
+        };
+        status = tc_api_events_create(&events, &a->events, err);
+    }
+    if (status != TC_OK) {
+        (void)!tc_api_stop(a, TC_SECOND); /* nobody asked anything yet */
+        tc_api_destroy(a);
+        return status;
+    }
+    *out = a;
+    return TC_OK;
+}
+
+bool tc_api_stop(struct tc_api *a, int64_t wait_ns)
+{
+    if (a == NULL) {
+        return true;
+    }
+    tc_api_events_stop(a->events);
+    bool ended = tc_api_workers_stop(a->workers, wait_ns);
+    a->workers = NULL;
+    return ended;
 }
 
 void tc_api_destroy(struct tc_api *a)
 {
     if (a != NULL) {
+        tc_api_events_destroy(a->events);
         free(a->text);
         free(a);
     }

@@ -392,7 +392,7 @@ static void a_knob_below_a_second_is_refused_with_its_path(void **state)
 {
     (void)state;
     for (size_t i = 0; i < tc_detector_dataloader_hang.param_count; i++) {
-        const struct tc_param *param = &tc_detector_dataloader_hang.params[i];
+        const struct tc_knob *param = &tc_detector_dataloader_hang.params[i];
         char path[64];
         (void)snprintf(path, sizeof path, "dataloader_hang.%s", param->name);
         struct tc_error err = {0};

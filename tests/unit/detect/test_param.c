@@ -9,15 +9,15 @@
 #include "base/time.h"
 #include "detect/detector.h"
 
-static const struct tc_param DURATION = {
-    .name = "window", .type = TC_PARAM_DURATION, .min = TC_SECOND, .max = 3600 * TC_SECOND};
-static const struct tc_param COUNT = {.name = "count", .type = TC_PARAM_COUNT, .min = 1, .max = 9};
+static const struct tc_knob DURATION = {
+    .name = "window", .type = TC_KNOB_DURATION, .min = TC_SECOND, .max = 3600 * TC_SECOND};
+static const struct tc_knob COUNT = {.name = "count", .type = TC_KNOB_COUNT, .min = 1, .max = 9};
 
 static void knobs_are_read_within_their_range(void **state)
 {
     (void)state;
     static const struct {
-        const struct tc_param *param;
+        const struct tc_knob *param;
         const char *text;
         int64_t value;
     } right[] = {
@@ -43,7 +43,7 @@ static void what_is_wrong_with_a_knob_is_said(void **state)
 {
     (void)state;
     static const struct {
-        const struct tc_param *param;
+        const struct tc_knob *param;
         const char *text;
         const char *message;
     } wrong[] = {

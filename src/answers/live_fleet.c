@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "answers/live_fleet.h"
+
+#include "base/time.h"
+#include "live/live.h"
+
+#include <stdlib.h>
+
+/* More than the directory has, and what verdicts name beyond it. */
+#define NODES_MAX ((size_t)1 << 17)
+#define GPUS_MAX ((size_t)1 << 17)
+#define SLOTS_FIRST 4096
+
+const char *tc_fleet_state_name(enum tc_fleet_state state)
+{
+    static const char *const names[] = {
+        [TC_FLEET_OK] = "ok", [TC_FLEET_WARNING] = "warning", [TC_FLEET_CRITICAL] = "critical"};
+    return names[state];
+}
+
+void tc_fleet_fini(struct tc_fleet *f)
+{
+    tc_live_list_fini(&f->incidents);
+    free(f->nodes);
+    free(f->gpus);
+    free(f->slots);
+    free(f->gpu_slots);
+    *f = (struct tc_fleet){0};
+}
+
+/* ---- nodes ---- */
+
+static size_t slot_of(const struct tc_fleet *f, struct tc_slice name)
+{
+    size_t mask = f->slot_count - 1;
+    size_t at = (size_t)tc_slice_hash(name, 0) & mask;
+    while (f->slots[at] != 0 && !tc_slice_eq(f->nodes[f->slots[at] - 1].name, name)) {
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+static void index_nodes(struct tc_fleet *f)
+{
+    for (size_t i = 0; i < f->slot_count; i++) {
+        f->slots[i] = 0;
+    }
+    for (size_t i = 0; i < f->node_count; i++) {
+        f->slots[slot_of(f, f->nodes[i].name)] = (uint32_t)i + 1;
+    }
+}
+
+/* The index is at most half full. */
+static bool make_slots(struct tc_fleet *f)
+{
+    if (f->slot_count > 2 * f->node_count) {
+        return true;
+    }
+    size_t count = f->slot_count == 0 ? SLOTS_FIRST : 2 * f->slot_count;
+    uint32_t *slots = calloc(count, sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    free(f->slots);
+    f->slots = slots;
+    f->slot_count = count;
+    index_nodes(f);
+    return true;
+}
+
+/* The node of that name, made when it is new; NULL without a name or memory. */
+static struct tc_fleet_node *node_of(struct tc_fleet *f, struct tc_slice name)
+{
+    if (name.len == 0 || f->failed) {
+        return NULL;
+    }
+    if (!make_slots(f)) {
+        f->failed = true;
+        return NULL;
+    }
+    size_t at = slot_of(f, name);
+    if (f->slots[at] == 0) {
+        if (tc_grow_items(f->nodes, f->node_cap, f->node_count + 1, NODES_MAX) != TC_OK) {
+            f->failed = true;
+            return NULL;
+        }
+        f->nodes[f->node_count++] = (struct tc_fleet_node){.name = name, .last_ns = TC_TIME_NONE};
+        f->slots[at] = (uint32_t)f->node_count;
+    }
+    return &f->nodes[f->slots[at] - 1];
+}
+
+static void add_node(void *context, struct tc_slice name)
+{
+    (void)node_of(context, name);
+}
+
+static void add_statement(void *context, const struct tc_statement *said)
+{
+    struct tc_fleet_node *node = node_of(context, said->scope.node);
+    if (node != NULL && said->last_ns > node->last_ns) {
+        node->last_ns = said->last_ns;
+    }
+}
+
+uint32_t tc_fleet_find_node(const struct tc_fleet *f, struct tc_slice name)
+{
+    uint32_t found = f->slot_count == 0 ? 0 : f->slots[slot_of(f, name)];
+    for (size_t i = 0; i < f->node_count && found == 0 && name.len > 0; i++) {
+        found = tc_directory_is_same_host(f->nodes[i].name, name) ? (uint32_t)i + 1 : 0;
+    }
+    return found == 0 ? TC_FLEET_NONE : found - 1;
+}
+
+/* ---- GPUs ---- */
+
+static void add_gpu(void *context, const struct tc_gpu *gpu)
+{
+    struct tc_fleet *f = context;
+    (void)node_of(f, gpu->node);
+    if (tc_grow_items(f->gpus, f->gpu_cap, f->gpu_count + 1, GPUS_MAX) != TC_OK) {
+        f->failed = true;
+        return;
+    }
+    f->gpus[f->gpu_count++] = (struct tc_fleet_gpu){.gpu = gpu, .node = TC_FLEET_NONE};
+}
+
+static size_t gpu_slot_of(const struct tc_fleet *f, uint64_t id)
+{
+    size_t mask = f->gpu_slot_count - 1;
+    size_t at = (size_t)tc_hash_mix(id, 1) & mask;
+    while (f->gpu_slots[at] != 0 && f->gpus[f->gpu_slots[at] - 1].gpu->id != id) {
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+static bool index_gpus(struct tc_fleet *f)
+{
+    f->gpu_slot_count = SLOTS_FIRST;
+    while (f->gpu_slot_count < 2 * f->gpu_count) {
+        f->gpu_slot_count *= 2;
+    }
+    f->gpu_slots = calloc(f->gpu_slot_count, sizeof *f->gpu_slots);
+    for (size_t i = 0; i < f->gpu_count && f->gpu_slots != NULL; i++) {
+        f->gpu_slots[gpu_slot_of(f, f->gpus[i].gpu->id)] = (uint32_t)i + 1;
+    }
+    return f->gpu_slots != NULL;
+}
+
+uint32_t tc_fleet_find_gpu(const struct tc_fleet *f, const struct tc_gpu *gpu)
+{
+    uint32_t found = gpu == NULL ? 0 : f->gpu_slots[gpu_slot_of(f, gpu->id)];
+    return found == 0 ? TC_FLEET_NONE : found - 1;
+}
+
+/* ---- order ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return tc_slice_cmp(((const struct tc_fleet_node *)a)->name,
+                        ((const struct tc_fleet_node *)b)->name);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_fleet_gpu *x = a;
+    const struct tc_fleet_gpu *y = b;
+    if (x->node != y->node) {
+        return x->node < y->node ? -1 : 1;
+    }
+    if (x->gpu->index != y->gpu->index) {
+        return x->gpu->index < y->gpu->index ? -1 : 1;
+    }
+    return tc_slice_cmp(x->gpu->uuid, y->gpu->uuid);
+}
+
+static bool arrange(struct tc_fleet *f)
+{
+    if (f->node_count > 0) {
+        qsort(f->nodes, f->node_count, sizeof f->nodes[0], by_name);
+        index_nodes(f);
+    }
+    for (size_t i = 0; i < f->gpu_count; i++) {
+        struct tc_slice node = f->gpus[i].gpu->node;
+        f->gpus[i].node = node.len == 0 ? TC_FLEET_NONE : f->slots[slot_of(f, node)] - 1;
+    }
+    if (f->gpu_count > 0) {
+        qsort(f->gpus, f->gpu_count, sizeof f->gpus[0], by_place);
+    }
+    for (size_t i = f->gpu_count; i-- > 0;) {
+        if (f->gpus[i].node != TC_FLEET_NONE) {
+            struct tc_fleet_node *node = &f->nodes[f->gpus[i].node];
+            node->first_gpu = (uint32_t)i;
+            node->gpu_count++;
+        }
+    }
+    return index_gpus(f);
+}
+
+/* ---- states ---- */
+
+static enum tc_fleet_state state_of(const struct tc_verdict *v)
+{
+    return v->finding->severity == TC_SEVERITY_CRITICAL  ? TC_FLEET_CRITICAL
+           : v->finding->severity == TC_SEVERITY_WARNING ? TC_FLEET_WARNING
+                                                         : TC_FLEET_OK;
+}
+
+static void mark_scope(struct tc_fleet *f, const struct tc_directory *d,
+                       const struct tc_scope *scope, enum tc_fleet_state state)
+{
+    uint32_t gpu = tc_fleet_find_gpu(f, tc_directory_gpu(d, scope));
+    struct tc_slice name = scope->node;
+    if (gpu != TC_FLEET_NONE) {
+        f->gpus[gpu].state = state > f->gpus[gpu].state ? state : f->gpus[gpu].state;
+        f->gpus[gpu].open++;
+        name = name.len == 0 ? f->gpus[gpu].gpu->node : name;
+    }
+    uint32_t node = name.len == 0 || f->slot_count == 0 ? 0 : f->slots[slot_of(f, name)];
+    if (node != 0) {
+        struct tc_fleet_node *n = &f->nodes[node - 1];
+        n->state = state > n->state ? state : n->state;
+        n->open++;
+    }
+}
+
+static void mark(struct tc_fleet *f, const struct tc_directory *d, const struct tc_verdict *v)
+{
+    const struct tc_finding *finding = v->finding;
+    enum tc_fleet_state state = state_of(v);
+    mark_scope(f, d, &finding->scope, state);
+    for (size_t i = 0; i < finding->attr_count; i++) {
+        const struct tc_attr *a = &finding->attrs[i];
+        for (size_t n = 0; a->type == TC_ATTR_SCOPES && n < a->count; n++) {
+            mark_scope(f, d, &a->scopes[n], state);
+        }
+    }
+}
+
+tc_status tc_fleet_read(const struct tc_asked *asked, struct tc_fleet *out, struct tc_error *err)
+{
+    const struct tc_directory *d = tc_engine_directory(tc_live_engine(asked->live));
+    *out = (struct tc_fleet){0};
+    if (tc_directory_makes_room(d)) {
+        return tc_fail(err, TC_E_IO, 0, "the directory is being tidied up; try again");
+    }
+    TC_TRY(tc_live_list_read(asked, &out->incidents, err));
+    tc_directory_each_node(d, add_node, out);
+    tc_directory_each_gpu(d, add_gpu, out);
+    tc_directory_each_statement(d, add_statement, out);
+    for (size_t i = 0; i < out->incidents.count; i++) {
+        (void)node_of(out, out->incidents.items[i]->finding->scope.node);
+    }
+    if (out->failed || !arrange(out)) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the fleet");
+    }
+    for (size_t i = 0; i < out->incidents.count; i++) {
+        if (tc_live_is_open(out->incidents.items[i])) {
+            mark(out, d, out->incidents.items[i]);
+        }
+    }
+    return TC_OK;
+}
