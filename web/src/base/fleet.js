@@ -8,13 +8,15 @@ export const STATES = {
 };
 
 /** [{ name, rack, state, open, lastSeen, gpus: [{ index, uuid, pci, state, open }], headline }] */
-export function nodesOf(data) {
+export function nodesOf(data, live) {
   const { nodes, gpus, states } = data;
   const state = (n) => (STATES[states[n]] ? states[n] : 'ok');
+  // What is said of a node: the worst of its incidents, and of those the one that explains the others.
+  const weight = (incident) => (STATES[incident.severity]?.weight ?? 3) * 2 + (live.get(incident.incident_id)?.caused_by ? 1 : 0);
   const lead = new Map();
   for (const incident of data.incidents) {
     const known = lead.get(incident.node);
-    if (incident.node !== null && (!known || STATES[incident.severity]?.weight < STATES[known.severity]?.weight)) lead.set(incident.node, incident);
+    if (incident.node !== null && (!known || weight(incident) < weight(known))) lead.set(incident.node, incident);
   }
   return nodes.name.map((name, i) => {
     const own = [];

@@ -5,7 +5,7 @@ import '../style/claims.css';
 import { part, useAsk } from '../base/api.js';
 import { number } from '../base/format.js';
 import { href } from '../base/route.js';
-import { Answer, Command, Copy, Crumbs, Digest, Panel, Tone } from '../ui/parts.jsx';
+import { Answer, Command, Conditions, Crumbs, Digest, Panel, Tone } from '../ui/parts.jsx';
 import { Strip } from '../ui/strip.jsx';
 
 const STEP_MS = 160;
@@ -65,7 +65,6 @@ function Claim({ data, id, again }) {
         </div>
         {safe ? <Tone kind="good" tag>publication-safe</Tone> : <Tone kind="critical" tag>not publication-safe{data.broken_step ? `: broken at ${data.broken_step.replaceAll('_', ' ')}` : ''}</Tone>}
         <button type="button" class="button" onClick={() => { setTurn(turn + 1); again(); }}>Verify again</button>
-        <Copy text={location.href} label="Copy a link" />
       </div>
       <Panel title="From the number to its bytes" says={id}><Chain data={data} turn={turn} /></Panel>
       {claim && (
@@ -75,7 +74,7 @@ function Claim({ data, id, again }) {
             <ul class="stack tight">{claim.runs.map((r) => <li key={r.run_id} class="row tight"><a class="link mono" href={href(['runs', r.run_id])}>{r.run_id}</a><span class="num">{number(r.value)}</span><Digest of={r.artifact_manifest_digest} />{r.signed ? <Tone kind="good">signed</Tone> : <Tone kind="quiet">not signed</Tone>}</li>)}</ul>
           </Panel>
           <Panel title="What publishing asked">
-            <ul class="stack tight">{claim.conditions.map((c) => <li key={c.condition} class="row tight top"><Tone kind={c.state === 'met' ? 'good' : 'critical'}>{c.condition.replaceAll('_', ' ')}</Tone><span class="soft grow">{c.why}</span></li>)}</ul>
+            <Conditions list={claim.conditions} />
           </Panel>
           <Panel title="The query" says={<Digest of={claim.query_spec_digest} />}><Command>{claim.query}</Command><p class="after"><a href={href(['ask'], { sql: claim.query, run: 1 })}>Run it</a></p></Panel>
         </div>

@@ -59,8 +59,8 @@ function Legend({ nodes }) {
   );
 }
 
-function Body({ data, query }) {
-  const nodes = useMemo(() => nodesOf(data), [data]);
+function Body({ data, query, live }) {
+  const nodes = useMemo(() => nodesOf(data, live.incidents), [data, live.at]);
   const words = (query.q ?? '').toLowerCase();
   const fits = (node) => !words || `${node.name} ${node.rack ?? ''} ${STATES[node.state].word} ${node.headline}`.toLowerCase().includes(words);
   const found = useMemo(() => (words ? new Set(nodes.filter(fits).map((n) => n.name)) : null), [nodes, words]);
@@ -91,14 +91,14 @@ function Body({ data, query }) {
   );
 }
 
-export default function Fleet({ query }) {
+export default function Fleet({ query, live }) {
   useRows();
   const asked = useAsk('fleet', {}, { every: 5000 });
   return (
     <>
       <div class="head"><div class="grow"><h1>Fleet</h1><p>Every node and GPU that telemetry named.</p></div>
         <input class="field search" type="search" placeholder="Search: node, rack, state" aria-label="Search" value={query.q ?? ''} onInput={(e) => set({ q: e.currentTarget.value })} /></div>
-      <Answer of={asked} wait="Asking for the fleet">{(data) => <Body data={data} query={query} />}</Answer>
+      <Answer of={asked} wait="Asking for the fleet">{(data) => <Body data={data} query={query} live={live} />}</Answer>
     </>
   );
 }

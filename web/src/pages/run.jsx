@@ -7,7 +7,7 @@ import { bytes, count, number, pattern } from '../base/format.js';
 import { href } from '../base/route.js';
 import { groupsOf } from '../ui/choose.jsx';
 import { WholeFile } from '../ui/file.jsx';
-import { Answer, Crumbs, Digest, Panel, Tone, When } from '../ui/parts.jsx';
+import { Answer, Conditions, Crumbs, Digest, Panel, Tone, When } from '../ui/parts.jsx';
 import { Curves } from '../ui/strip.jsx';
 
 const SERVING = ['concurrency', 'request_rate', 'ttft_p50_ms', 'ttft_p99_ms', 'tpot_p50_ms', 'tpot_p99_ms', 'e2e_p50_ms', 'e2e_p99_ms', 'output_token_throughput', 'request_throughput', 'errors', 'cost_per_token_usd'];
@@ -28,14 +28,6 @@ const Known = ({ of, skip = [] }) => {
   if (facts.length === 0) return <p class="soft">Nothing is recorded.</p>;
   return <dl class="facts">{facts.map(([key, value]) => <><dt key={key}>{key.replaceAll('_', ' ')}</dt><dd>{typeof value === 'object' ? JSON.stringify(value) : String(value).startsWith('sha256:') ? <Digest of={value} /> : String(value)}</dd></>)}</dl>;
 };
-
-function Conditions({ list }) {
-  return (
-    <ul class="stack tight">
-      {list.map((c) => <li key={c.condition} class="row tight top"><Tone kind={c.state === 'met' ? 'good' : c.state === 'not_met' ? 'critical' : 'quiet'}>{c.condition.replaceAll('_', ' ')}</Tone><span class="soft grow">{c.state === 'met' ? '' : 'not met: '}{c.why}</span></li>)}
-    </ul>
-  );
-}
 
 function Files({ list }) {
   const [opened, setOpened] = useState(null);

@@ -25,11 +25,11 @@ function Series({ series, runs }) {
   return (
     <Panel title={<code>{series.point}</code>} says={`${series.metric}, ${series.unit ?? 'no unit'}, ${series.better === 'neither' ? 'neither way is better' : `${series.better} is better`}`}>
       <div class="row tight">
-        {series.changes.length === 0 && <Tone kind={series.too_short ? 'quiet' : 'good'}>{series.too_short ? 'too short a history to tell' : 'no change shown'}</Tone>}
+        {series.changes.length === 0 && <Tone kind="quiet">{series.too_short ? 'too short a history to tell' : 'no change shown'}</Tone>}
         {series.multimodal && <Tone kind="warning">several modes: its runs fall into groups</Tone>}
         {series.spikes.length > 0 && <Tone kind="warning">{count(series.spikes.length, 'spike')}: {series.spikes.map((s) => s.run_id).join(', ')}</Tone>}
       </div>
-      <Plot label={`${series.metric} at ${series.point}`} x={names.map((_, i) => i)} names={names} unit={series.unit} series={[{ name: series.metric, values: series.values, points: true, width: 1 }, { name: 'level', values: levels(series), points: false }]}
+      <Plot label={`${series.metric} at ${series.point}`} x={names.map((_, i) => i)} names={names} unit={series.unit} series={[{ name: series.metric, values: series.values, points: true, width: 1 }, ...(series.changes.length ? [{ name: 'level', values: levels(series), points: false }] : [])]}
         lines={series.changes.map((change) => ({ at: change.index - 0.5, label: ratio(change.ratio), tone: change.verdict === 'better' ? 'good' : 'critical' }))} />
       {series.changes.map((change) => (
         <p key={change.index}><Tone kind={change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'critical' : 'info'}>{change.verdict}</Tone> at <a href={href(['runs', change.run_id])}>{change.run_id}</a>: {number(change.before)} → {number(change.after)} {series.unit} ({ratio(change.ratio)}, p {number(change.p)}).

@@ -6,6 +6,8 @@ import { colour } from './theme.js';
 const GAP = 2;
 const RACK_GAP = 12;
 const TITLE = 16;
+// So many nodes or fewer have their names above their tiles.
+const LABELLED = 80;
 const NAMES = { critical: 'critical', warning: 'warning', ok: 'cell', ground: 'ground', tile: 'raised', accent: 'accent', faint: 'faint',
   criticalTile: 'critical-soft', warningTile: 'warning-soft' };
 
@@ -22,10 +24,14 @@ function blocksOf(nodes) {
 }
 
 function tileOf(count, gpus) {
-  const cell = count > 700 ? 4 : count > 400 ? 6 : count > 200 ? 8 : count > 40 ? 12 : 20;
+  const cell = count > 700 ? 4 : count > 400 ? 6 : count > 200 ? 8 : count > 40 ? 12 : 18;
+  const label = count <= LABELLED ? 14 : 0;
   const across = Math.max(1, Math.min(4, gpus || 1));
   const down = Math.max(1, Math.ceil((gpus || 1) / across));
-  return { cell, across, width: Math.max(across * (cell + 1) + 3, 14), height: Math.max(down * (cell + 1) + 3, 14) };
+  const width = Math.max(across * (cell + 1) + 3, 14);
+  const height = Math.max(down * (cell + 1) + 3, 14);
+  // Tiles with names stand farther apart.
+  return { cell, across, width, height, label, gapX: label ? 8 : GAP, gapY: (label ? 6 : GAP) + label };
 }
 
 /** { width, height, tiles, at(x, y), step(name, key) } */
@@ -39,22 +45,24 @@ export function layOut(nodes, width) {
   let x = 0;
   let y = 0;
   let rowHeight = 0;
+  const stepX = tile.width + tile.gapX;
+  const stepY = tile.height + tile.gapY;
+  const fit = Math.max(1, Math.floor((width + tile.gapX) / stepX));
   for (const block of blocks) {
-    const perRow = hasRacks ? Math.max(1, Math.min(block.nodes.length, Math.ceil(Math.sqrt(block.nodes.length)), Math.floor((width + GAP) / (tile.width + GAP)))) : Math.max(1, Math.floor((width + GAP) / (tile.width + GAP)));
-    const blockWidth = Math.max(perRow * (tile.width + GAP) - GAP, hasRacks ? 46 : 0);
-    const rows = Math.ceil(block.nodes.length / perRow);
-    const blockHeight = rows * (tile.height + GAP) - GAP + (hasRacks ? TITLE : 0);
+    const perRow = hasRacks ? Math.min(block.nodes.length, Math.ceil(Math.sqrt(block.nodes.length)), fit) : fit;
+    const blockWidth = Math.max(perRow * stepX - tile.gapX, hasRacks ? 46 : 0);
+    const top = (hasRacks ? TITLE : 0) + tile.label;
     if (x > 0 && x + blockWidth > width) {
       x = 0;
       y += rowHeight + RACK_GAP;
       rowHeight = 0;
     }
     if (hasRacks) titles.push({ text: block.rack || 'no rack', x, y: y + 11, width: blockWidth });
-    block.nodes.forEach((node, i) => tiles.push({ node, x: x + (i % perRow) * (tile.width + GAP), y: y + (hasRacks ? TITLE : 0) + Math.floor(i / perRow) * (tile.height + GAP) }));
+    for (const [i, node] of block.nodes.entries()) tiles.push({ node, x: x + (i % perRow) * stepX, y: y + top + Math.floor(i / perRow) * stepY });
     x += blockWidth + RACK_GAP;
-    rowHeight = Math.max(rowHeight, blockHeight);
+    rowHeight = Math.max(rowHeight, top + Math.ceil(block.nodes.length / perRow) * stepY - tile.gapY);
   }
-  const hit = (px, py) => tiles.find((t) => px >= t.x && px < t.x + tile.width + GAP && py >= t.y && py < t.y + tile.height + GAP)?.node;
+  const hit = (px, py) => tiles.find((t) => px >= t.x && px < t.x + stepX && py >= t.y - tile.label && py < t.y + tile.height + GAP)?.node;
   const step = (name, key) => {
     const from = tiles.find((t) => t.node.name === name);
     if (!from) return tiles[0]?.node;
@@ -107,6 +115,10 @@ export function drawFleet(canvas, plan, { chosen, found }) {
   const { tile } = plan;
   for (const { node, x, y } of plan.tiles) {
     ctx.globalAlpha = found && !found.has(node.name) ? 0.18 : 1;
+    if (tile.label) {
+      ctx.fillStyle = node.state === 'ok' ? colours.faint : colours[node.state];
+      ctx.fillText(node.name, x, y - 4, tile.width);
+    }
     ctx.fillStyle = node.state === 'ok' ? colours.tile : colours[`${node.state}Tile`];
     ctx.fillRect(x, y, tile.width, tile.height);
     const cells = node.gpus.length ? node.gpus : [{ state: node.state }];

@@ -113,6 +113,16 @@ export function Answer({ of, children, wait }) {
   return <>{of.error && <Trouble error={of.error} again={of.again} />}{children(of.data)}</>;
 }
 
+/** What is asked of a run or a number: met or not, and why. */
+export function Conditions({ list }) {
+  const kind = { met: 'good', not_met: 'critical' };
+  return (
+    <dl class="conditions">
+      {list.map((one) => <><dt key={one.condition}><Tone kind={kind[one.state] ?? 'quiet'}>{one.condition.replaceAll('_', ' ')}</Tone></dt><dd class="soft">{one.state === 'met' ? '' : `${one.state.replaceAll('_', ' ')}: `}{one.why}</dd></>)}
+    </dl>
+  );
+}
+
 export function Switch({ label, value, options, onChange }) {
   return (
     <div class="switch" role="group" aria-label={label}>

@@ -49,6 +49,7 @@ export function Plot({ x, series, time = false, names, unit, lines = [], height 
       width: ref.current.clientWidth || 600,
       height,
       legend: { live: true },
+      padding: [10, 30, 0, 0],
       cursor: { points: { size: 8 } },
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC'),
       scales: { x: { time } },
