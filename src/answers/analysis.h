@@ -11,10 +11,11 @@
 
 /*
  * Diagnoses a run (of tc_one_run_find) against the runs that a word means. An empty word: earlier
- * runs of its case, and having none is no failure. The caller destroys *out.
+ * runs of its case, and having none is no failure. The caller destroys *out and then ends *base,
+ * which it borrows: that is to be all zero, and is to be ended after a failure too.
  */
 TC_CHECKED tc_status tc_diagnose_against(struct tc_warehouse *w, const struct tc_group *run,
-                                         struct tc_slice against, struct tc_diagnosis **out,
-                                         struct tc_error *err);
+                                         struct tc_slice against, struct tc_group *base,
+                                         struct tc_diagnosis **out, struct tc_error *err);
 
 #endif

@@ -4,14 +4,12 @@
 #include "diagnose/base.h"
 
 tc_status tc_diagnose_against(struct tc_warehouse *w, const struct tc_group *run,
-                              struct tc_slice against, struct tc_diagnosis **out,
-                              struct tc_error *err)
+                              struct tc_slice against, struct tc_group *base,
+                              struct tc_diagnosis **out, struct tc_error *err)
 {
-    struct tc_group base = {0};
-    tc_status status = tc_base_find(w, run, against, &base, err);
-    bool has_base = status == TC_OK && base.run_count > 0;
+    tc_status status = tc_base_find(w, run, against, base, err);
+    bool has_base = status == TC_OK && base->run_count > 0;
     if (status == TC_OK && !has_base && against.len > 0) {
-        tc_group_fini(&base);
         return tc_fail(err, TC_E_NOTFOUND, 0,
                        "no run of \"%.*s\" succeeded: there is nothing to compare with",
                        TC_FMT(tc_slice_head(against, 100)));
@@ -19,10 +17,7 @@ tc_status tc_diagnose_against(struct tc_warehouse *w, const struct tc_group *run
     if (status != TC_OK && (against.len > 0 || status != TC_E_NOTFOUND)) {
         return status;
     }
-    status =
-        tc_diagnose(w, tc_group_text(run, 0, TC_GROUP_RUN_ID), has_base ? &base : NULL, out, err);
-    tc_group_fini(&base);
-    return status;
+    return tc_diagnose(w, tc_group_text(run, 0, TC_GROUP_RUN_ID), has_base ? base : NULL, out, err);
 }
 
 /* ---- the question ---- */
@@ -30,16 +25,18 @@ tc_status tc_diagnose_against(struct tc_warehouse *w, const struct tc_group *run
 static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, struct tc_error *err)
 {
     struct tc_group run;
+    struct tc_group base = {0};
     struct tc_diagnosis *d = NULL;
     TC_TRY(tc_one_run_find(asked->warehouse, tc_asked_text(asked, "run"), &run, err));
-    tc_status status =
-        tc_diagnose_against(asked->warehouse, &run, tc_asked_text(asked, "against"), &d, err);
+    tc_status status = tc_diagnose_against(asked->warehouse, &run, tc_asked_text(asked, "against"),
+                                           &base, &d, err);
     if (status == TC_OK) {
         struct tc_json_out j = tc_json_out_grow(&out->body);
         tc_diagnosis_json(&j, d);
         (void)tc_json_done_line(&j);
         tc_diagnosis_destroy(d);
     }
+    tc_group_fini(&base);
     tc_group_fini(&run);
     return status;
 }

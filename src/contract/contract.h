@@ -115,6 +115,8 @@ struct tc_contract_values {
 };
 /* The name of the original's generator: "benchmarkClass". */
 const char *tc_contract_field_name(enum tc_contract_field field);
+/* The values that it may have, up to a NULL; NULL: any text. */
+const char *const *tc_contract_field_choices(enum tc_contract_field field);
 void tc_contract_values_init(struct tc_contract_values *values);
 /* A blank value leaves the default. TC_E_USAGE for a value that the field cannot have. */
 TC_CHECKED tc_status tc_contract_value_set(struct tc_contract_values *values,

@@ -43,6 +43,11 @@ const char *tc_contract_field_name(enum tc_contract_field field)
     return FIELDS[field].name;
 }
 
+const char *const *tc_contract_field_choices(enum tc_contract_field field)
+{
+    return FIELDS[field].choices;
+}
+
 void tc_contract_values_init(struct tc_contract_values *values)
 {
     for (size_t i = 0; i < TC_FIELD_COUNT; i++) {

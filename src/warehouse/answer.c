@@ -167,7 +167,8 @@ void tc_answer_value(struct tc_grow *g, const struct tc_answer *s, size_t row, s
 static bool holds_json(const char *column)
 {
     return tc_slice_is_any(tc_slice_cstr(column), "definitions", "warnings", "tools", "raw_uris",
-                           "report_packets", "prompt_tokens", "output_tokens", "conditions");
+                           "report_packets", "prompt_tokens", "output_tokens", "conditions",
+                           "culprits", "evidence");
 }
 
 static bool is_json(struct tc_slice text)

@@ -8,6 +8,9 @@
 #ifndef TC_WAREHOUSE_ROWS_H
 #define TC_WAREHOUSE_ROWS_H
 
+#include "base/buf.h"
+#include "base/json/json.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "warehouse/tables.h"
@@ -98,5 +101,13 @@ struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t 
 /* 0 when NULL. */
 int64_t tc_rows_get_int(const struct tc_rows *r, size_t column, size_t row); /* INT, TIME, BOOL */
 double tc_rows_get_real(const struct tc_rows *r, size_t column, size_t row);
+
+/* A value as text, nothing for NULL: times in RFC 3339, NaN and the infinities as PostgreSQL writes
+ * them. b has room for 64 bytes, or for the text. */
+void tc_rows_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row);
+/* The same as a value of JSON, where what is no finite number is null. A list or struct is JSON
+ * itself if the parser, which may be NULL, says so. */
+void tc_rows_value_json(struct tc_json_out *j, const struct tc_rows *rows, size_t column,
+                        size_t row, struct tc_json_parser *parser);
 
 #endif

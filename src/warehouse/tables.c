@@ -107,3 +107,24 @@ void tc_tables_markdown(struct tc_buf *b)
         put_table(b, &TABLES[i]);
     }
 }
+
+void tc_table_json(struct tc_json_out *j, const struct tc_table_info *table)
+{
+    tc_json_add_object(j);
+    tc_json_put_cstr(j, "table", table->name);
+    tc_json_put_cstr(j, "grain", table->grain);
+    tc_json_put_u64(j, "since", table->since);
+    tc_json_put_array(j, "columns");
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct tc_column *c = &table->columns[i];
+        tc_json_add_object(j);
+        tc_json_put_cstr(j, "name", c->name);
+        tc_json_put_cstr(j, "type", tc_column_type_name(c->type));
+        tc_json_put_cstr(j, "unit", c->unit);
+        tc_json_put_cstr(j, "help", c->help);
+        tc_json_put_u64(j, "since", c->since);
+        tc_json_end_object(j);
+    }
+    tc_json_end_array(j);
+    tc_json_end_object(j);
+}

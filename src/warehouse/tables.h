@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/grow.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -78,6 +79,9 @@ void tc_table_select(struct tc_grow *sql, enum tc_table table);
 #define TC_TABLE_SAID "_said"
 /* "text", "int" and so on. */
 const char *tc_column_type_name(enum tc_column_type type);
+
+/* One table as an object: its grain and its columns with type, unit and meaning. */
+void tc_table_json(struct tc_json_out *j, const struct tc_table_info *table);
 
 /* docs/tables.md; b has TC_TABLES_MARKDOWN_MAX bytes of room. */
 #define TC_TABLES_MARKDOWN_MAX ((size_t)128 << 10)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore contract init` and `explain`: text from the rules and the template. */
+#include "answers/contracts.h"
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "cli/contract/contract.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SCHEMA_VERSION "2026-03-13"
 /* Room for what numbers and booleans of --overrides-json are written as. */
 #define OVERRIDE_MAX 64
 
@@ -99,27 +99,6 @@ static tc_status set_overrides(struct maker *m, const char *text, struct tc_erro
     return TC_OK;
 }
 
-static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_buf *b)
-{
-    /* Sorted, as every JSON of this command. */
-    static const unsigned char order[TC_FIELD_COUNT] = {
-        TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
-        TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
-        TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
-    struct tc_json_out j = tc_json_object_make(b);
-    tc_json_put_object(&j, "applied_values");
-    for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
-        tc_json_key_str(&j, tc_slice_cstr(tc_contract_field_name(order[i])));
-        tc_json_add_str(&j, m->values.at[order[i]]);
-    }
-    tc_json_end_object(&j);
-    tc_json_put_time(&j, "generated_at_utc", tc_wall_ns());
-    tc_json_put_str(&j, "rendered_yaml", yaml);
-    tc_json_put_plain(&j, "schema_version", TC_LIT(SCHEMA_VERSION));
-    tc_json_put_plain(&j, "template_path", TC_LIT("builtin:benchmark_run.yaml"));
-    (void)tc_json_end_line(&j);
-}
-
 static int write_out(const struct tc_contract_args *args, struct tc_slice text)
 {
     struct tc_output out;
@@ -174,7 +153,9 @@ static int make(struct maker *m, const struct tc_contract_args *args)
     struct tc_buf json = tc_buf_make(m->json, sizeof m->json);
     tc_contract_template(&m->values, &yaml);
     if (args->json) {
-        render_json(m, tc_buf_slice(&yaml), &json);
+        struct tc_json_out j = tc_json_out_make(&json);
+        tc_rendered_run_json(&j, &m->values, tc_buf_slice(&yaml), tc_wall_ns());
+        (void)tc_json_done_line(&j);
     }
     return write_out(args, tc_buf_slice(args->json ? &json : &yaml));
 }

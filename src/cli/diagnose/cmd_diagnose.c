@@ -58,11 +58,15 @@ static int diagnose_run(struct tc_warehouse *w, const struct arguments *a,
 {
     struct tc_error err = {0};
     struct tc_diagnosis *d = NULL;
-    if (tc_diagnose_against(w, run, tc_slice_cstr(a->against), &d, &err) != TC_OK) {
-        return tc_refuse("diagnose", "%s", err.message);
+    struct tc_group base = {0};
+    int code = TC_EXIT_BAD;
+    if (tc_diagnose_against(w, run, tc_slice_cstr(a->against), &base, &d, &err) == TC_OK) {
+        code = print(a, d);
+        tc_diagnosis_destroy(d);
+    } else {
+        tc_say("diagnose", "%s", err.message);
     }
-    int code = print(a, d);
-    tc_diagnosis_destroy(d);
+    tc_group_fini(&base);
     return code;
 }
 

@@ -65,27 +65,6 @@ static void describe_text(struct tc_output *out, const struct tc_table_info *t)
     }
 }
 
-static void describe_json(struct tc_output *out, const struct tc_table_info *t)
-{
-    struct tc_json_out j = tc_output_object(out);
-    tc_json_put_cstr(&j, "table", t->name);
-    tc_json_put_cstr(&j, "grain", t->grain);
-    tc_json_put_u64(&j, "since", t->since);
-    tc_json_put_array(&j, "columns");
-    for (size_t i = 0; i < t->column_count; i++) {
-        const struct tc_column *c = &t->columns[i];
-        tc_json_add_object(&j);
-        tc_json_put_cstr(&j, "name", c->name);
-        tc_json_put_cstr(&j, "type", tc_column_type_name(c->type));
-        tc_json_put_cstr(&j, "unit", c->unit);
-        tc_json_put_cstr(&j, "help", c->help);
-        tc_json_put_u64(&j, "since", c->since);
-        tc_json_end_object(&j);
-    }
-    tc_json_end_array(&j);
-    (void)tc_json_end_line(&j);
-}
-
 static int describe_markdown(struct tc_output *out)
 {
     char *memory = malloc(TC_TABLES_MARKDOWN_MAX);
@@ -137,7 +116,9 @@ int tc_sql_describe(struct tc_output *out, const char *table, enum tc_sql_descri
         }
         const struct tc_table_info *info = tc_table_info((enum tc_table)i);
         if (form == TC_SQL_DESCRIBE_JSON) {
-            describe_json(out, info);
+            struct tc_json_out j = tc_output_json(out);
+            tc_table_json(&j, info);
+            (void)tc_json_done_line(&j);
         } else {
             put(out, table == NULL && i > 0 ? "\n" : "");
             describe_text(out, info);

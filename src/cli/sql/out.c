@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers as CSV (RFC 4180) and JSON; tables are in table.c. */
 #include "base/grow.h"
-#include "base/json/canonical.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/sql/sql.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,53 +52,12 @@ void tc_sql_printer_destroy(struct tc_sql_printer *p)
     }
 }
 
-/* Room that tc_sql_value needs for it. */
+/* Room that tc_rows_value needs for it. */
 static size_t sql_value_max(const struct tc_rows *rows, size_t column, size_t row)
 {
     bool is_text = rows->columns[column].type == TC_COLUMN_TEXT;
     return is_text && !tc_rows_is_null(rows, column, row) ? tc_rows_get_text(rows, column, row).len
                                                           : 64;
-}
-
-/* As JavaScript and PostgreSQL write them: none of them is NULL. */
-static void put_real(struct tc_buf *b, double value)
-{
-    if (isfinite(value)) {
-        tc_buf_ecma(b, value);
-    } else if (isnan(value)) {
-        tc_buf_lit(b, "NaN");
-    } else {
-        tc_buf_str(b, value > 0 ? TC_LIT("Infinity") : TC_LIT("-Infinity"));
-    }
-}
-
-void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row)
-{
-    const union tc_cell *cell = &rows->columns[column].cells[row];
-    if (tc_rows_is_null(rows, column, row)) {
-        return;
-    }
-    switch (rows->columns[column].type) {
-    case TC_COLUMN_TEXT:
-        tc_buf_str(b, tc_rows_get_text(rows, column, row));
-        break;
-    case TC_COLUMN_INT:
-        tc_buf_i64(b, cell->integer);
-        break;
-    case TC_COLUMN_REAL:
-        put_real(b, cell->real);
-        break;
-    case TC_COLUMN_BOOL:
-        tc_buf_str(b, cell->integer != 0 ? TC_LIT("true") : TC_LIT("false"));
-        break;
-    case TC_COLUMN_TIME:
-        if (cell->integer > INT64_MAX / 1000 || cell->integer < INT64_MIN / 1000) {
-            tc_buf_i64(b, cell->integer); /* no year that a clock has */
-        } else {
-            tc_buf_time(b, cell->integer * 1000);
-        }
-        break;
-    }
 }
 
 /* Room for a value. */
@@ -170,7 +126,7 @@ static bool csv_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t
             return false;
         }
         struct tc_buf b = tc_buf_make(p->text, p->cap);
-        tc_sql_value(&b, rows, c, row);
+        tc_rows_value(&b, rows, c, row);
         (void)tc_output_put(p->out, c == 0 ? TC_EMPTY : TC_LIT(","));
         put_csv(p->out, tc_buf_slice(&b),
                 rows->columns[c].type == TC_COLUMN_TEXT && !tc_rows_is_null(rows, c, row));
@@ -201,45 +157,13 @@ static bool json_names(struct tc_sql_printer *p, const struct tc_rows *rows)
     return true;
 }
 
-/* The engine writes NaN and infinities in a list as no JSON does: that stays a text. */
-static bool is_json(struct tc_sql_printer *p, struct tc_slice text)
-{
-    struct tc_json root;
-    struct tc_error err;
-    p->parser = p->parser == NULL ? tc_json_parser_create() : p->parser;
-    return p->parser != NULL && tc_json_parse(p->parser, text, &root, &err) == TC_OK;
-}
-
-static void add_cell(struct tc_sql_printer *p, struct tc_json_out *j, const struct tc_rows *rows,
-                     size_t c, size_t row)
-{
-    char text[64];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    enum tc_column_type type = rows->columns[c].type;
-    if (tc_rows_is_null(rows, c, row) ||
-        (type == TC_COLUMN_REAL && !isfinite(rows->columns[c].cells[row].real))) {
-        tc_json_add_null(j); /* JSON has no other number for them */
-    } else if (type == TC_COLUMN_TEXT && rows->columns[c].is_json &&
-               is_json(p, tc_rows_get_text(rows, c, row))) {
-        tc_json_add_raw(j, tc_rows_get_text(rows, c, row));
-    } else if (type == TC_COLUMN_TEXT) {
-        tc_json_add_str(j, tc_rows_get_text(rows, c, row));
-    } else {
-        tc_sql_value(&b, rows, c, row);
-        if (type == TC_COLUMN_TIME) {
-            tc_json_add_plain(j, tc_buf_slice(&b));
-        } else {
-            tc_json_add_raw(j, tc_buf_slice(&b));
-        }
-    }
-}
-
 static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
 {
+    p->parser = p->parser == NULL ? tc_json_parser_create() : p->parser;
     struct tc_json_out j = tc_output_object(p->out);
     for (size_t c = 0; c < rows->column_count; c++) {
         tc_json_key_str(&j, tc_slice_cstr(p->names[c]));
-        add_cell(p, &j, rows, c, row);
+        tc_rows_value_json(&j, rows, c, row, p->parser);
     }
     return tc_json_end_line(&j) && p->out->error == 0;
 }

@@ -65,9 +65,6 @@ tc_status tc_sql_print(void *printer, const struct tc_rows *rows);
 uint64_t tc_sql_printer_end(struct tc_sql_printer *p, size_t *out_left_out);
 void tc_sql_printer_destroy(struct tc_sql_printer *p);
 
-/* One value as text, without quotes; nothing for NULL. */
-void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row);
-
 /* Rows as a table. `widths` has column_count entries, made from the first rows. */
 struct tc_sql_layout {
     size_t width;

@@ -92,7 +92,7 @@ static struct tc_slice shown(const struct tc_sql_layout *l, const struct tc_rows
         text = take_columns(tc_slice_head(text, sizeof raw), CELL_MAX);
     } else {
         struct tc_buf r = tc_buf_make(raw, sizeof raw);
-        tc_sql_value(&r, rows, column, row);
+        tc_rows_value(&r, rows, column, row);
         text = tc_buf_slice(&r);
     }
     tc_buf_printable(&b, text);

@@ -56,6 +56,11 @@ void tc_files_ask(struct tc_files *f, tc_files_needed_fn needed, void *context);
 TC_CHECKED tc_status tc_files_read(struct tc_files *f, const struct tc_digest *digest,
                                    uint64_t size_max, char **out_bytes, size_t *out_len,
                                    struct tc_error *err);
+/* At most `length` bytes of the content from `offset` on, into memory of the caller's free(), and
+ * how long all of it is. All is read and checked, in memory for this part; fails as above. */
+TC_CHECKED tc_status tc_files_read_part(struct tc_files *f, const struct tc_digest *digest,
+                                        uint64_t offset, size_t length, char **out_bytes,
+                                        size_t *out_len, uint64_t *out_total, struct tc_error *err);
 /* Reads all of it again in bounded memory and compares every checksum. */
 TC_CHECKED tc_status tc_files_check(struct tc_files *f, const struct tc_digest *digest,
                                     uint64_t *out_size, struct tc_error *err);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -23,7 +24,24 @@ struct reading {
     bool whole;    /* `out` is the whole content */
     int to;        /* where the content is written; -1: nowhere */
     uint64_t done; /* bytes of the content so far */
+    char *part;    /* a part of the content that is wanted; NULL: none */
+    uint64_t part_from;
+    size_t part_max;
+    size_t part_len;
 };
+
+/* What of the bytes from r->done on belongs to the part. */
+static void keep_part(struct reading *r, const char *bytes, size_t len)
+{
+    uint64_t from = r->part_from > r->done ? r->part_from - r->done : 0;
+    if (r->part == NULL || from >= len || r->part_len == r->part_max) {
+        return;
+    }
+    size_t room = r->part_max - r->part_len;
+    size_t count = len - (size_t)from < room ? len - (size_t)from : room;
+    memcpy(r->part + r->part_len, bytes + from, count);
+    r->part_len += count;
+}
 
 static tc_status damaged(struct reading *r, const char *what)
 {
@@ -103,6 +121,7 @@ static tc_status expand(struct reading *r, size_t len, size_t *out_left)
         if (r->to >= 0 && !tc_io_write(r->to, tc_slice_make(out.dst, made))) {
             return tc__files_fail(r->err, "cannot write a copy of", r->path, errno);
         }
+        keep_part(r, out.dst, made);
         r->done += made;
     }
     return TC_OK;
@@ -181,6 +200,27 @@ tc_status tc_files_read(struct tc_files *f, const struct tc_digest *digest, uint
     }
     *out_bytes = r.out;
     *out_len = (size_t)r.done;
+    return TC_OK;
+}
+
+tc_status tc_files_read_part(struct tc_files *f, const struct tc_digest *digest, uint64_t offset,
+                             size_t length, char **out_bytes, size_t *out_len, uint64_t *out_total,
+                             struct tc_error *err)
+{
+    struct reading r = {.err = err, .fd = -1, .to = -1, .part_from = offset, .part_max = length};
+    tc__files_path(f, digest, false, r.path);
+    r.part = malloc(length + 1);
+    tc_status status = r.part == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory to read %s", r.path)
+                                      : read_all(&r, digest, 0, false);
+    finish(&r);
+    free(r.out);
+    if (status != TC_OK) {
+        free(r.part);
+        return status;
+    }
+    *out_bytes = r.part;
+    *out_len = r.part_len;
+    *out_total = r.done;
     return TC_OK;
 }
 
