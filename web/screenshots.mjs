@@ -11,7 +11,7 @@ process.env.TC_SOURCE_DIR ??= source;
 process.env.TC_BINARY ??= path.join(source, 'build/release/tracecore');
 const { Daemon, workspace } = await import('../tests/e2e/support/daemon.mjs');
 const { launch, open, pagesOf, visit } = await import('../tests/e2e/support/pages.mjs');
-const { addTutorial, simulate, untilIncidents, uploadIncident } = await import('../tests/e2e/support/world.mjs');
+const { addTutorial, simulate, untilIncidents, uploadIncident, uploadNight } = await import('../tests/e2e/support/world.mjs');
 
 const only = process.argv.slice(2);
 const out = path.join(source, 'build/screenshots');
@@ -23,6 +23,7 @@ let browser;
 try {
   await daemon.start();
   await uploadIncident(daemon);
+  await uploadNight(daemon);
   simulate(daemon);
   const list = await untilIncidents(daemon, 'the example incident', (all) => all.some((v) => v['pattern.name'] === 'hbm_ecc' && v['k8s.node.name'] === 'gpu-07'));
   const incident = list.find((v) => v['pattern.name'] === 'hbm_ecc' && v['k8s.node.name'] === 'gpu-07').incident_id;

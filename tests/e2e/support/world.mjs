@@ -49,6 +49,9 @@ export async function uploadIncident(daemon) {
   for (const name of files.sort((a, b) => weight(a) - weight(b) || a.localeCompare(b))) await upload(daemon, name, fs.readFileSync(path.join(top, name)));
 }
 
+/** The kernel log of the tutorial's slow night. */
+export const uploadNight = (daemon) => upload(daemon, 'dmesg-gpu-12.txt', fs.readFileSync(example('nightly', 'dmesg-gpu-12.txt')));
+
 /** A fleet that is told of as fast as it goes, dated so that it ends now. */
 export function simulate(daemon, { nodes = 32, seed = 1 } = {}) {
   must(['simulate', '--nodes', String(nodes), '--hours', '1', '--seed', String(seed), '--otlp', `http://${daemon.http}`, '--now', '--speed', '0', '--upload', `http://${daemon.api}`, '-q']);

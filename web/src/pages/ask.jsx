@@ -5,7 +5,7 @@ import '../style/ask.css';
 import { post, useAsk } from '../base/api.js';
 import { count, number } from '../base/format.js';
 import { go } from '../base/route.js';
-import { Command, Panel, Switch, Trouble, Wait } from '../ui/parts.jsx';
+import { Command, Panel, Switch, Trouble, Wait, Wide } from '../ui/parts.jsx';
 import { Plot } from '../ui/plot.jsx';
 
 const EXAMPLES = [
@@ -41,10 +41,10 @@ function Result({ data }) {
   return (
     <Panel title={count(rows.length, 'row')} says={data.truncated ? 'There are more: the limit of rows was reached.' : undefined} flush actions={<Switch label="Show as" value={form} options={[['table', 'Table'], ['plot', 'Plot']]} onChange={setForm} />}>
       {form === 'plot' ? <div class="pad"><Drawing names={names} rows={rows} /></div> : (
-        <div class="table-wrap result" tabIndex={0} role="group" aria-label="Rows"><table>
+        <Wide kind="table-wrap result" label="Rows"><table>
           <thead><tr>{names.map((n) => <th key={n}>{n}</th>)}</tr></thead>
           <tbody>{rows.slice(0, ROWS_SHOWN).map((row, i) => <tr key={i}>{row.map((value, k) => <td key={k} class={typeof value === 'number' ? 'right num' : ''}>{show(value)}</td>)}</tr>)}</tbody>
-        </table></div>
+        </table></Wide>
       )}
     </Panel>
   );

@@ -6,7 +6,7 @@ import { number } from '../base/format.js';
 import { useRows } from '../base/keys.js';
 import { go, href, set } from '../base/route.js';
 import { groupsOf } from '../ui/choose.jsx';
-import { Answer, Command, Empty, Panel, Tone, When } from '../ui/parts.jsx';
+import { Answer, Command, Empty, Panel, Tone, When, Wide } from '../ui/parts.jsx';
 
 const AUDIENCES = [['engineering', 'the hypothesis, the repro, the next experiment'], ['product', 'the impact, how sure it is, the next step'], ['partner', 'what is ours, what is upstream, the smallest change']];
 
@@ -23,7 +23,7 @@ function Numbers({ data, q }) {
   }
   return (
     <Panel title="Published numbers" says="Each can be walked back to its bytes." flush>
-      <div class="table-wrap"><table>
+      <Wide><table>
         <thead><tr><th>number</th><th>what</th><th class="right">value</th><th class="right">interval</th><th class="right">runs</th><th>published (UTC)</th><th>state</th></tr></thead>
         <tbody>{list.map(({ number_id: id, published_at: at, retracted_at: retracted, reason, by, claim }) => (
           <tr key={id} data-row tabIndex={0} onKeyDown={(e) => { if (e.key === 'Enter') go(['claims', id]); }}>
@@ -36,7 +36,7 @@ function Numbers({ data, q }) {
             <td>{retracted ? <Tone kind="critical">retracted: {reason}</Tone> : <Tone kind="info">open it to verify</Tone>}</td>
           </tr>
         ))}</tbody>
-      </table></div>
+      </table></Wide>
     </Panel>
   );
 }

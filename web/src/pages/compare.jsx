@@ -5,7 +5,7 @@ import { useAsk } from '../base/api.js';
 import { count, number, ratio } from '../base/format.js';
 import { go, href, set } from '../base/route.js';
 import { Word, groupsOf } from '../ui/choose.jsx';
-import { Answer, Crumbs, Empty, Panel, Switch, Tone } from '../ui/parts.jsx';
+import { Answer, Crumbs, Empty, Panel, Switch, Tone, Wide } from '../ui/parts.jsx';
 import { Curves, Ratio, Strip } from '../ui/strip.jsx';
 
 const KINDS = { worse: 'critical', better: 'good', different: 'info', unstable: 'warning', multimodal: 'warning' };
@@ -38,12 +38,12 @@ function Point({ point, series, runs, query }) {
   return (
     <Panel title={<code>{point}</code>} says={`${series.filter((s) => s.verdict === 'worse').length} worse, ${series.filter((s) => s.verdict === 'better').length} better`} flush
       actions={<a class="button small" href={href(['pivot'], { run: runs[1][0], against: query.base, point })}>What stands out here</a>}>
-      <div class="table-wrap">
+      <Wide>
         <table class="dense">
           <thead><tr><th>verdict</th><th>metric</th><th>base → candidate</th><th>ratio, interval</th><th>against 1</th><th>every run: ○ base ◆ candidate</th><th>test</th></tr></thead>
           <tbody>{series.map((one) => <Row key={one.metric} series={one} reach={reach} runs={runs} />)}</tbody>
         </table>
-      </div>
+      </Wide>
     </Panel>
   );
 }

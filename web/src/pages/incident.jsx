@@ -133,8 +133,7 @@ function Body({ story, verdict, query }) {
 
 /** An incident that detection no longer keeps, as the warehouse has it: its last verdict, without the advice. */
 function asVerdict(row) {
-  let evidence = [];
-  try { evidence = JSON.parse(row.evidence ?? '[]'); } catch { /* told without evidence */ }
+  const evidence = typeof row.evidence === 'string' ? JSON.parse(row.evidence) : row.evidence ?? [];
   const known = {
     'pattern.name': row.pattern, incident_id: row.incident_id, status: row.status, severity: 'info', confidence: row.confidence, headline: row.headline, first_seen: row.first_seen,
     last_seen: row.told, detected_at: row.detected_at, 'k8s.node.name': row.node_name, 'k8s.namespace.name': row.pod_namespace, 'k8s.pod.name': row.pod_name, 'gpu.uuid': row.gpu_uuid, rank: row.rank_id,

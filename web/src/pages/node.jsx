@@ -6,7 +6,7 @@ import { count, gpuName, millis, ordinal, pattern } from '../base/format.js';
 import { STATES } from '../base/fleet.js';
 import { useRows } from '../base/keys.js';
 import { href } from '../base/route.js';
-import { Answer, Crumbs, Panel, Severity, Tone, When } from '../ui/parts.jsx';
+import { Answer, Crumbs, Panel, Severity, Tone, When, Wide } from '../ui/parts.jsx';
 
 const DAYS = 30;
 const DAY_MS = 864e5;
@@ -36,7 +36,7 @@ function numbered(list) {
 
 function History({ list }) {
   return (
-    <div class="table-wrap"><table>
+    <Wide><table>
       <thead><tr><th>when (UTC)</th><th>state</th><th>what</th><th>how often</th></tr></thead>
       <tbody>{numbered(list).map((one) => (
         <tr key={one.incident_id}>
@@ -46,7 +46,7 @@ function History({ list }) {
           <td class="nowrap">{one.nth > 1 ? <Tone kind="warning">the {ordinal(one.nth)} time</Tone> : <span class="faint">the first time</span>}</td>
         </tr>
       ))}</tbody>
-    </table></div>
+    </table></Wide>
   );
 }
 

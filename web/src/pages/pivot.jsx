@@ -7,7 +7,7 @@ import { gpuName, number, pattern, ratio } from '../base/format.js';
 import { useRows } from '../base/keys.js';
 import { go, href } from '../base/route.js';
 import { WholeFile } from '../ui/file.jsx';
-import { Answer, Crumbs, Empty, Panel, Tone, When } from '../ui/parts.jsx';
+import { Answer, Crumbs, Empty, Panel, Tone, When, Wide } from '../ui/parts.jsx';
 
 const MAIN = ['ttft_p50_ms', 'ttft_p99_ms', 'tpot_p50_ms', 'e2e_p99_ms', 'output_token_throughput', 'step_mean_ms', 'tokens_per_second'];
 
@@ -31,10 +31,10 @@ function Points({ data, query }) {
     const worse = point.metrics.filter((m) => m.worse).length;
     return (
       <Panel key={point.point} title={<code>{point.point}</code>} says={`${worse} of ${point.metrics.length} metrics worse`} flush actions={<a class="button main-one" data-row href={href(['pivot'], { ...query, point: point.point })}>What stands out here</a>}>
-        <div class="table-wrap"><table>
+        <Wide><table>
           <thead><tr><th>metric</th><th class="right">base</th><th class="right">this run</th><th class="right">ratio</th><th>verdict</th></tr></thead>
           <tbody>{shown.map((m) => <tr key={m.metric}><td class="metric-name">{m.metric}</td><td class="right num">{number(m.base)}</td><td class="right num">{number(m.run)} <span class="faint">{m.unit}</span></td><td class="right num">{ratio(m.ratio)}</td><td>{m.worse ? <Tone kind="critical">worse</Tone> : <Tone kind="quiet">not worse</Tone>}</td></tr>)}</tbody>
-        </table></div>
+        </table></Wide>
       </Panel>
     );
   });
@@ -50,7 +50,7 @@ function Series({ data, query }) {
   return (
     <Panel title="Stands out among its peers" says={`${data.series_read} series read`} flush>
       {data.series.length === 0 ? <p class="wait-none soft">No series stands out here.</p> : (
-        <div class="table-wrap"><table>
+        <Wide><table>
           <thead><tr><th>where</th><th>metric</th><th class="right">value</th><th class="right">median of {data.series[0].peer_count} peers</th><th>how far</th><th>evidence</th></tr></thead>
           <tbody>{data.series.map((s, i) => (
             <>
@@ -65,7 +65,7 @@ function Series({ data, query }) {
               {opened === i && <tr key={`${i}b`}><td colSpan={6}><WholeFile digest={s.digest} find={s.gpu ?? s.node} /></td></tr>}
             </>
           ))}</tbody>
-        </table></div>
+        </table></Wide>
       )}
     </Panel>
   );
@@ -77,7 +77,7 @@ function Requests({ rows }) {
   const columns = Object.keys(rows[0]).filter((c) => !/digest|pointer/.test(c));
   return (
     <Panel title="The slowest requests" flush>
-      <div class="table-wrap"><table>
+      <Wide><table>
         <thead><tr>{columns.map((c) => <th key={c}>{c.replaceAll('_', ' ')}</th>)}<th>evidence</th></tr></thead>
         <tbody>{rows.map((row, i) => (
           <>
@@ -85,7 +85,7 @@ function Requests({ rows }) {
             {opened === i && <tr key={`${i}b`}><td colSpan={columns.length + 1}><WholeFile digest={row.source_digest} pointer={row.source_pointer} find={row.request_id} /></td></tr>}
           </>
         ))}</tbody>
-      </table></div>
+      </table></Wide>
     </Panel>
   );
 }

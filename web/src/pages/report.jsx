@@ -5,7 +5,7 @@ import { useAsk } from '../base/api.js';
 import { number, ratio } from '../base/format.js';
 import { href, set } from '../base/route.js';
 import { Word } from '../ui/choose.jsx';
-import { Answer, Command, Crumbs, Digest, Empty, Panel, Switch, Tone } from '../ui/parts.jsx';
+import { Answer, Command, Crumbs, Digest, Empty, Panel, Switch, Tone, Wide } from '../ui/parts.jsx';
 import { Curves, Strip } from '../ui/strip.jsx';
 
 const AUDIENCES = [['engineering', 'Engineering'], ['product', 'Product'], ['partner', 'Partner']];
@@ -38,10 +38,10 @@ function Drawing({ plot }) {
 function Table({ table }) {
   return (
     <figure>
-      <div class="table-wrap"><table>
+      <Wide><table>
         <thead><tr>{table.columns.map((c) => <th key={c}>{c}</th>)}</tr></thead>
         <tbody>{table.rows.map((row, i) => <tr key={i}>{row.map((cell, k) => <td key={k}><Spans of={cell} /></td>)}</tr>)}</tbody>
-      </table></div>
+      </table></Wide>
       <figcaption>{table.caption}</figcaption>
     </figure>
   );
@@ -77,8 +77,8 @@ function Paper({ data }) {
         {gather(data.blocks).map((block, i) => <Block key={i} block={block} />)}
       </div></article>
       <Panel title="Lineage" says={`${data.lineage.length} numbers, each with its query`}>
-        <div class="table-wrap"><table><thead><tr><th>id</th><th>what</th><th>query</th><th>published</th></tr></thead>
-          <tbody>{data.lineage.map((n) => <tr key={n.id}><td class="mono nowrap">{n.published ? <a href={href(['claims', n.id])}>{n.id}</a> : n.id}</td><td>{n.what}</td><td><a href={href(['ask'], { sql: n.query, run: 1 })}><Digest of={n.query_spec_digest} /></a></td><td>{n.published ? <Tone kind="good">yes</Tone> : <Tone kind="quiet">no</Tone>}</td></tr>)}</tbody></table></div>
+        <Wide><table><thead><tr><th>id</th><th>what</th><th>query</th><th>published</th></tr></thead>
+          <tbody>{data.lineage.map((n) => <tr key={n.id}><td class="mono nowrap">{n.published ? <a href={href(['claims', n.id])}>{n.id}</a> : n.id}</td><td>{n.what}</td><td><a href={href(['ask'], { sql: n.query, run: 1 })}><Digest of={n.query_spec_digest} /></a></td><td>{n.published ? <Tone kind="good">yes</Tone> : <Tone kind="quiet">no</Tone>}</td></tr>)}</tbody></table></Wide>
       </Panel>
     </div>
   );

@@ -7,7 +7,7 @@ import { bytes, count, number, pattern } from '../base/format.js';
 import { href } from '../base/route.js';
 import { groupsOf } from '../ui/choose.jsx';
 import { WholeFile } from '../ui/file.jsx';
-import { Answer, Conditions, Crumbs, Digest, Panel, Tone, When } from '../ui/parts.jsx';
+import { Answer, Conditions, Crumbs, Digest, Panel, Tone, When, Wide } from '../ui/parts.jsx';
 import { Curves } from '../ui/strip.jsx';
 
 const SERVING = ['concurrency', 'request_rate', 'ttft_p50_ms', 'ttft_p99_ms', 'tpot_p50_ms', 'tpot_p99_ms', 'e2e_p50_ms', 'e2e_p99_ms', 'output_token_throughput', 'request_throughput', 'errors', 'cost_per_token_usd'];
@@ -16,10 +16,10 @@ const TRAINING = ['phase', 'gpus', 'step_mean_ms', 'step_p50_ms', 'step_p95_ms',
 function Rows({ rows, columns }) {
   const used = columns.filter((c) => rows.some((row) => row[c] !== null && row[c] !== undefined));
   return (
-    <div class="table-wrap"><table>
+    <Wide><table>
       <thead><tr><th>point</th>{used.map((c) => <th key={c} class="right">{c.replaceAll('_', ' ').replace(' ms', ' (ms)')}</th>)}</tr></thead>
       <tbody>{rows.map((row, i) => <tr key={i}><td class="nowrap">{row.workload_point ?? row.scale_point ?? row.phase ?? 'all'}</td>{used.map((c) => <td key={c} class="right num">{typeof row[c] === 'number' ? number(row[c]) : row[c] ?? '–'}</td>)}</tr>)}</tbody>
-    </table></div>
+    </table></Wide>
   );
 }
 
@@ -48,10 +48,10 @@ function Files({ list }) {
 
 function Telemetry({ list }) {
   return (
-    <div class="table-wrap"><table>
+    <Wide><table>
       <thead><tr><th>metric</th><th>family</th><th class="right">min</th><th class="right">mean</th><th class="right">max</th><th class="right">slices</th></tr></thead>
       <tbody>{list.map((t) => <tr key={t.metric + t.family}><td class="metric-name">{t.metric}</td><td>{t.family}</td><td class="right num">{number(t.min)}</td><td class="right num">{number(t.mean)}</td><td class="right num">{number(t.max)} <span class="faint">{t.unit}</span></td><td class="right num">{t.slices}</td></tr>)}</tbody>
-    </table></div>
+    </table></Wide>
   );
 }
 

@@ -6,7 +6,7 @@ import { count, day } from '../base/format.js';
 import { useRows } from '../base/keys.js';
 import { go, href, set } from '../base/route.js';
 import { groupsOf } from '../ui/choose.jsx';
-import { Answer, Command, Empty, Tone, When } from '../ui/parts.jsx';
+import { Answer, Command, Empty, Tone, When, Wide } from '../ui/parts.jsx';
 
 const CLASSES = { publication_grade: 'publication', realism_grade: 'realism' };
 
@@ -25,7 +25,7 @@ function Group({ group, older }) {
           <a class="button small" href={href(['report'], { base: older?.group ?? group.group, candidate: older ? group.group : '' })}>Report</a>
         </div>
       </header>
-      <div class="table-wrap">
+      <Wide>
         <table>
           <thead><tr><th>run</th><th>started (UTC)</th><th>status</th><th>class</th><th class="right">points</th><th class="right">incidents</th><th>may be published</th></tr></thead>
           <tbody>
@@ -42,7 +42,7 @@ function Group({ group, older }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </section>
   );
 }

@@ -113,6 +113,9 @@ export function Answer({ of, children, wait }) {
   return <>{of.error && <Trouble error={of.error} again={of.again} />}{children(of.data)}</>;
 }
 
+/** What may be wider than the page scrolls by itself, by the keyboard too. */
+export const Wide = ({ children, kind = 'table-wrap', label = 'Table' }) => <div class={kind} tabIndex={0} role="group" aria-label={label}>{children}</div>;
+
 /** What is asked of a run or a number: met or not, and why. */
 export function Conditions({ list }) {
   const kind = { met: 'good', not_met: 'critical' };

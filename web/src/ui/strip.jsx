@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import '../style/plots.css';
 import { number, ratio } from '../base/format.js';
+import { Wide } from './parts.jsx';
 
 const finite = (values) => values.filter((value) => Number.isFinite(value));
 
@@ -79,7 +80,7 @@ export function Curves({ sides, xName, yName, better }) {
   const y = (v) => height - bottom - (v / yMost) * (height - bottom - top);
   return (
     <figure>
-      <div class="curves-box"><svg class="curves" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${yName} over ${xName}: ${points.map((p) => `${p.label}: ${number(p.x)}, ${number(p.y)}`).join('; ')}`}>
+      <Wide kind="curves-box" label="Plot"><svg class="curves" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${yName} over ${xName}: ${points.map((p) => `${p.label}: ${number(p.x)}, ${number(p.y)}`).join('; ')}`}>
         {niceTicks(0, yMost, 5).map((t) => <g key={t}><line class="grid" x1={left} x2={width - right} y1={y(t)} y2={y(t)} /><text class="tick-text" x={left - 8} y={y(t) + 4} text-anchor="end">{number(t)}</text></g>)}
         {niceTicks(0, xMost, 6).map((t) => <text key={t} class="tick-text" x={x(t)} y={height - bottom + 17} text-anchor="middle">{number(t)}</text>)}
         <text class="axis-name" x={left + (width - left - right) / 2} y={height - 6} text-anchor="middle">{xName}</text>
@@ -97,7 +98,7 @@ export function Curves({ sides, xName, yName, better }) {
             ))}
           </g>
         ))}
-      </svg></div>
+      </svg></Wide>
       <figcaption class="row soft">
         {sides.map((side, i) => <span key={side.name} class={`row tight ${i === 0 ? 'side-base' : 'side-new'}`}><svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">{i === 0 ? <circle class="dot-mark" r="4" /> : <path class="dot-mark" d="M0-5.5 5.5 0 0 5.5-5.5 0Z" />}</svg>{side.name}</span>)}
         <span class="faint num">{over ? `${over.side.name}, ${over.p.label}: ${number(over.p.x)} and ${number(over.p.y)}` : 'labels are the concurrency'}</span>

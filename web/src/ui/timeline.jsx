@@ -99,8 +99,8 @@ export function Timeline({ verdicts, opened, onOpen }) {
           {axis.out.map((t) => <g key={t}><line class="tick" x1={x(t)} x2={x(t)} y1={TOP - 6} y2={height} /><text class="tick-text" x={x(t)} y={12} text-anchor="middle">{label(t)}</text></g>)}
           {lanes.map((name, i) => <g key={name}><line class="lane" x1={left} x2={width} y1={TOP + i * LANE + LANE / 2} y2={TOP + i * LANE + LANE / 2} /><text class="lane-text" x={0} y={TOP + i * LANE + LANE / 2 + 4}>{name.length > left / 8 ? `${name.slice(0, left / 8)}…` : name}</text></g>)}
           {marks.filter((mark) => lanes.includes(mark.lane.name)).map((mark) => (
-            <a key={mark.key} href={`#${mark.key}`} class={`mark is-${mark.verdict.severity}${opened === mark.key ? ' opened' : ''}`} aria-label={`${mark.lane.name}, ${clock(mark.item.time)}: ${mark.item.description}`} onClick={(event) => { event.preventDefault(); onOpen(mark.key); }}>
-              <title>{`${clock(mark.item.time)}  +${span(mark.at - from)}\n${mark.item.description}`}</title>
+            <a key={mark.key} href={`#${mark.key}`} class={`mark is-${mark.verdict.severity}${opened === mark.key ? ' opened' : ''}`} onClick={(event) => { event.preventDefault(); onOpen(mark.key); }}>
+              <title>{`${mark.lane.name}, ${clock(mark.item.time)}, +${span(mark.at - from)}: ${mark.item.description}`}</title>
               <path d={mark.source[1]} transform={`translate(${x(mark.at)} ${TOP + lanes.indexOf(mark.lane.name) * LANE + LANE / 2 + lift(mark)})`} />
             </a>
           ))}
