@@ -42,7 +42,7 @@ function Result({ data }) {
     <Panel title={count(rows.length, 'row')} says={data.truncated ? 'There are more: the limit of rows was reached.' : undefined} flush actions={<Switch label="Show as" value={form} options={[['table', 'Table'], ['plot', 'Plot']]} onChange={setForm} />}>
       {form === 'plot' ? <div class="pad"><Drawing names={names} rows={rows} /></div> : (
         <Wide kind="table-wrap result" label="Rows"><table>
-          <thead><tr>{names.map((n) => <th key={n}>{n}</th>)}</tr></thead>
+          <thead><tr>{names.map((n, k) => <th key={n} class={typeof rows[0]?.[k] === 'number' ? 'right' : ''}>{n}</th>)}</tr></thead>
           <tbody>{rows.slice(0, ROWS_SHOWN).map((row, i) => <tr key={i}>{row.map((value, k) => <td key={k} class={typeof value === 'number' ? 'right num' : ''}>{show(value)}</td>)}</tr>)}</tbody>
         </table></Wide>
       )}

@@ -75,7 +75,8 @@ function Gpu({ gpu, at }) {
 
 function Body({ node, past }) {
   const { tone, word } = STATES[node.state] ?? STATES.ok;
-  const open = node.incidents.filter((one) => one.status === 'open');
+  const open = node.incidents.filter((one) => one.status === 'open').sort((a, b) => b.root - a.root);
+  const isRecent = (one) => Date.now() - millis(one.first_seen) < DAYS * DAY_MS;
   const history = past?.incidents ?? [];
   return (
     <div class="stack">
@@ -87,8 +88,8 @@ function Body({ node, past }) {
       {open.length > 0 && <Panel title="Now" flush><ul class="trouble">{open.map((one) => <li key={one.incident_id}><a data-row href={href(['incidents', one.incident_id])}><span class="row tight"><Severity of={one.severity} /><span class="faint">{pattern(one.pattern)}</span></span><strong>{one.headline}</strong></a></li>)}</ul></Panel>}
       {node.gpus.length > 0 && <Panel title="GPUs"><div class="gpus">{node.gpus.map((gpu, i) => <Gpu key={gpu.uuid ?? i} gpu={gpu} at={i} />)}</div></Panel>}
       {past && (
-        <Panel title="History" says={`${count(history.length, 'incident')} told; bars are the last ${DAYS} days`} flush>
-          <div class="pad-days"><Days history={history} now={Date.now()} /></div>
+        <Panel title="History" says={`${count(history.length, 'incident')} told${history.some(isRecent) ? `; bars are the last ${DAYS} days` : ''}`} flush>
+          {history.some(isRecent) && <div class="pad-days"><Days history={history} now={Date.now()} /></div>}
           {history.length > 0 && <History list={history} />}
         </Panel>
       )}

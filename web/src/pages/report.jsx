@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report for one of the three audiences: the document that `tracecore report` writes, with every number's lineage.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import '../style/claims.css';
 import { useAsk } from '../base/api.js';
 import { number, ratio } from '../base/format.js';
@@ -10,10 +12,15 @@ import { Curves, Strip } from '../ui/strip.jsx';
 
 const AUDIENCES = [['engineering', 'Engineering'], ['product', 'Product'], ['partner', 'Partner']];
 
+/** Ids of the numbers of a report that are published: only those have a page. */
+const Published = createContext(new Set());
+
 function Figure({ of }) {
+  const published = useContext(Published);
   const says = of.kind === 'ratio' ? ratio(of.value) : `${number(of.value)}${of.unit ? ` ${of.unit}` : ''}`;
   const sure = of.interval ? `${number(of.interval.low)} to ${number(of.interval.high)} at ${of.interval.level}` : of.no_interval;
-  return <a class="figure-number" href={href(['claims', of.id])} title={`${sure}; n ${of.n}; ${of.id}`}>{says}</a>;
+  const title = `${sure}; n ${of.n}; ${of.id}`;
+  return published.has(of.id) ? <a class="figure-number" href={href(['claims', of.id])} title={title}>{says}</a> : <span class="figure-number" title={title}>{says}</span>;
 }
 
 const Spans = ({ of }) => of.map((span, i) => {
@@ -68,8 +75,9 @@ function Block({ block }) {
 }
 
 function Paper({ data }) {
+  const published = new Set(data.lineage.filter((n) => n.published).map((n) => n.id));
   return (
-    <div class="stack">
+    <Published.Provider value={published}><div class="stack">
       <article class="panel paper"><div class="body">
         <h1>{data.title}</h1>
         <p class="says"><Spans of={data.answer} /></p>
@@ -80,7 +88,7 @@ function Paper({ data }) {
         <Wide><table><thead><tr><th>id</th><th>what</th><th>query</th><th>published</th></tr></thead>
           <tbody>{data.lineage.map((n) => <tr key={n.id}><td class="mono nowrap">{n.published ? <a href={href(['claims', n.id])}>{n.id}</a> : n.id}</td><td>{n.what}</td><td><a href={href(['ask'], { sql: n.query, run: 1 })}><Digest of={n.query_spec_digest} /></a></td><td>{n.published ? <Tone kind="good">yes</Tone> : <Tone kind="quiet">no</Tone>}</td></tr>)}</tbody></table></Wide>
       </Panel>
-    </div>
+    </div></Published.Provider>
   );
 }
 

@@ -16,7 +16,7 @@ const TRAINING = ['phase', 'gpus', 'step_mean_ms', 'step_p50_ms', 'step_p95_ms',
 function Rows({ rows, columns }) {
   const used = columns.filter((c) => rows.some((row) => row[c] !== null && row[c] !== undefined));
   return (
-    <Wide><table>
+    <Wide><table class="dense">
       <thead><tr><th>point</th>{used.map((c) => <th key={c} class="right">{c.replaceAll('_', ' ').replace(' ms', ' (ms)')}</th>)}</tr></thead>
       <tbody>{rows.map((row, i) => <tr key={i}><td class="nowrap">{row.workload_point ?? row.scale_point ?? row.phase ?? 'all'}</td>{used.map((c) => <td key={c} class="right num">{typeof row[c] === 'number' ? number(row[c]) : row[c] ?? '–'}</td>)}</tr>)}</tbody>
     </table></Wide>
@@ -72,9 +72,11 @@ function Body({ data, older }) {
       {training.length > 0 && <Panel title="Training" flush><Rows rows={training} columns={TRAINING} /></Panel>}
       <div class="columns">
         <Panel title="May it be published?" says={run.publishable ? 'Yes' : 'Not yet'}><Conditions list={data.conditions ?? run.conditions ?? []} /></Panel>
-        <Panel title="Hardware"><Known of={data.hardware} /></Panel>
-        <Panel title="Software"><Known of={data.software} /></Panel>
-        <Panel title="Workload"><Known of={data.workload} /></Panel>
+        <div class="stack">
+          <Panel title="Hardware"><Known of={data.hardware} /></Panel>
+          <Panel title="Software"><Known of={data.software} /></Panel>
+          <Panel title="Workload"><Known of={data.workload} /></Panel>
+        </div>
       </div>
       {telemetry.length > 0 && <Panel title="Telemetry" says="while it ran" flush><Telemetry list={telemetry} /></Panel>}
       <Panel title="Files" says="kept under their digests"><Files list={data.lineage?.raw_uris ?? []} /></Panel>

@@ -8,7 +8,7 @@ import { Wide } from './parts.jsx';
 const finite = (values) => values.filter((value) => Number.isFinite(value));
 
 /** Two rows of dots on one axis: hollow circles are the base, filled diamonds the candidate. */
-export function Strip({ sides, unit, width = 240 }) {
+export function Strip({ sides, unit, width = 206 }) {
   const all = finite(sides.flatMap((side) => [...side.values, side.low, side.high]));
   if (all.length === 0) return <span class="faint">no values</span>;
   const least = Math.min(...all);
@@ -39,7 +39,7 @@ export function Strip({ sides, unit, width = 240 }) {
 }
 
 /** A ratio with its interval against 1: which side is better is said in words beside it. */
-export function Ratio({ value, low, high, reach, kind, width = 110 }) {
+export function Ratio({ value, low, high, reach, kind, width = 84 }) {
   if (!Number.isFinite(value)) return <span class="faint">not known</span>;
   const limit = Math.log(reach);
   const x = (r) => width / 2 + (Math.max(-limit, Math.min(limit, Math.log(Math.max(r, 1e-9)))) / limit) * (width / 2 - 6);
