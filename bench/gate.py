@@ -47,6 +47,7 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
   --serve-count [OPTIONS]
                        instead: the daemon's instructions per record, by callgrind
                        (--serve-count --help)
+  --api [OPTIONS]      instead: the HTTP API at 200 requests/s while telemetry comes in (--api --help)
   --chaos [OPTIONS]    instead: kill -9 under load, amid 20,000 incidents, and power cuts: nothing
                        that was acknowledged is lost, each incident is opened once
                        (--part kill|storm|power|once, --rounds N, --incidents N, --cuts N, --seed S)
@@ -242,7 +243,7 @@ def run_instead(argv):
     if argv[:1] == ["--compare"]:
         program = Path(PROGRAM).parent / "bench/bench_compare"
         os.execv(program, [program, *argv[1:]])
-    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"]):
+    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")

@@ -40,15 +40,15 @@ static void put_log(struct tc_json_out *j, const struct tc_audit_chain *chain)
 }
 
 /* Up to `limit` numbers behind the cursor; the last of them, NULL for none. */
-static const struct tc_number *put_numbers(struct tc_json_out *j, const struct tc_asked *asked,
-                                           const struct listed *sorted, size_t count,
-                                           const struct tc_cursor *after, bool *out_more)
+static tc_status put_numbers(struct tc_json_out *j, const struct tc_asked *asked,
+                             const struct listed *sorted, size_t count,
+                             const struct tc_cursor *after, const struct tc_number **out_last,
+                             bool *out_more)
 {
     size_t limit = (size_t)tc_asked_value(asked, "limit")->count;
     bool all = tc_asked_value(asked, "all")->flag;
-    const struct tc_number *last = NULL;
-    *out_more = false;
-    for (size_t i = 0, put = 0; i < count && !*out_more; i++) {
+    tc_status status = TC_OK;
+    for (size_t i = 0, put = 0; i < count && !*out_more && status != TC_E_NOMEM; i++) {
         const struct tc_number *number = sorted[i].number;
         struct tc_claim claim;
         struct tc_error ignored;
@@ -56,16 +56,16 @@ static const struct tc_number *put_numbers(struct tc_json_out *j, const struct t
             (after->is_given && (int64_t)number->seq >= after->at)) {
             continue;
         }
-        bool good = tc_claim_read(number->claim, &claim, &ignored) == TC_OK;
-        *out_more = good && put == limit;
-        if (good && put < limit) {
+        status = tc_claim_read(number->claim, &claim, &ignored);
+        *out_more = status == TC_OK && put == limit;
+        if (status == TC_OK && put < limit) {
             tc_number_json(j, number, &claim);
-            last = number;
+            *out_last = number;
             put++;
         }
         tc_claim_fini(&claim);
     }
-    return last;
+    return status == TC_E_NOMEM ? status : TC_OK;
 }
 
 static tc_status list_numbers(const struct tc_asked *asked, const struct tc_numbers *numbers,
@@ -73,6 +73,7 @@ static tc_status list_numbers(const struct tc_asked *asked, const struct tc_numb
                               struct tc_error *err)
 {
     struct listed *sorted = calloc(numbers->count + 1, sizeof *sorted);
+    const struct tc_number *last = NULL;
     bool more = false;
     if (sorted == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the list");
@@ -83,14 +84,14 @@ static tc_status list_numbers(const struct tc_asked *asked, const struct tc_numb
     qsort(sorted, numbers->count, sizeof *sorted, newest_first);
     struct tc_json_out j = tc_json_object_grow(&out->body);
     tc_json_put_array(&j, "numbers");
-    const struct tc_number *last = put_numbers(&j, asked, sorted, numbers->count, after, &more);
+    tc_status status = put_numbers(&j, asked, sorted, numbers->count, after, &last, &more);
     tc_json_end_array(&j);
     put_log(&j, &numbers->chain);
     tc_cursor_put(&j, asked->question, more, last == NULL ? 0 : (int64_t)last->seq,
                   tc_slice_cstr(last == NULL ? "" : last->id));
     (void)tc_json_end_line(&j);
     free(sorted);
-    return TC_OK;
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for the list");
 }
 
 static tc_status answer_numbers(const struct tc_asked *asked, struct tc_reply *out,

@@ -58,7 +58,10 @@ static const struct tc_member MEMBERS[] = {
     {.name = "against", .type = "string null", .help = "What it was compared with."},
     {.name = "base_runs", .type = "integer", .help = "How many runs that is."},
     {.name = "series", .type = "integer", .help = "Series of telemetry that were read; 0: none."},
-    {.name = "answer", .type = "string null", .help = "The answer in words."},
+    {.name = "answer",
+     .type = "object null",
+     .help = "The first of the hypotheses, when its playbook is recognised; null: nothing is "
+             "claimed."},
     {.name = "hypotheses",
      .type = "array",
      .help = "Causes that the evidence speaks for, the likeliest first, with the experiment that "

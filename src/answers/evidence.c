@@ -193,5 +193,6 @@ const struct tc_question tc_question_evidence = {
     .place = TC_PLACE_TABLES,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
+    .media = "application/octet-stream",
     .answer = answer,
 };

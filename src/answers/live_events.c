@@ -22,5 +22,6 @@ const struct tc_question tc_question_events = {
     .place = TC_PLACE_LIVE,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
+    .media = "text/event-stream",
     .answer = answer,
 };

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+static const char *const JSON = "application/json";
 static const char *const PROBLEM = "application/problem+json";
 
 /* What may go wrong, for every question. */
@@ -16,6 +17,7 @@ static const struct problem {
     {"401", "NoToken", "There is no token, or it is not known."},
     {"403", "OtherScope", "The token is of another scope, or the page is of another origin."},
     {"404", "NotFound", "There is no such thing; `detail` has a suggestion where one is near."},
+    {"409", "NotHere", "It is switched off here, or there is nothing yet."},
     {"422", "TooMuch", "It takes too long, or is too much: ask for less."},
     {"503", "Busy", "Too many questions wait; `Retry-After` says when to ask again."},
 };
@@ -71,33 +73,28 @@ static void put_body(struct tc_json_out *j, const struct tc_question *q)
 
 static void put_media(struct tc_json_out *j, struct tc_slice type, const struct tc_question *q)
 {
+    bool is_json = tc_slice_eq(type, tc_slice_cstr(JSON));
     tc_json_key_str(j, type);
     tc_json_add_object(j);
     tc_json_key(j, "schema");
-    if (q != NULL) {
+    if (is_json && q->member_count > 0) {
         tc_question_result_schema(j, q);
     } else {
         tc_json_add_object(j);
+        tc_json_put_cstr(j, "type", is_json ? "object" : "string");
         tc_json_end_object(j);
     }
     tc_json_end_object(j);
 }
 
-/* A question without members answers in another form, or in one that is asked for. */
 static void put_success(struct tc_json_out *j, const struct tc_question *q)
 {
-    bool is_report = strcmp(q->name, "report") == 0;
+    struct tc_slice rest = tc_slice_cstr(q->media == NULL ? JSON : q->media);
     tc_json_put_object(j, "200");
     tc_json_put_cstr(j, "description", q->summary);
     tc_json_put_object(j, "content");
-    if (q->member_count > 0) {
-        put_media(j, TC_LIT("application/json"), q);
-    } else if (is_report) {
-        put_media(j, TC_LIT("application/json"), NULL);
-        put_media(j, TC_LIT("text/markdown"), NULL);
-        put_media(j, TC_LIT("text/html"), NULL);
-    } else {
-        put_media(j, TC_LIT("application/octet-stream"), NULL);
+    while (rest.len > 0) {
+        put_media(j, tc_slice_cut(rest, ' ', &rest), q);
     }
     tc_json_end_object(j);
     tc_json_end_object(j);

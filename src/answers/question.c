@@ -13,26 +13,6 @@ const struct tc_question *const *tc_questions(size_t *out_count)
     return QUESTIONS;
 }
 
-const struct tc_question *tc_question_find(struct tc_slice name)
-{
-    for (size_t n = 0; n < TC_COUNT(QUESTIONS); n++) {
-        if (tc_slice_eq(name, tc_slice_cstr(QUESTIONS[n]->name))) {
-            return QUESTIONS[n];
-        }
-    }
-    return NULL;
-}
-
-const struct tc_question *tc_question_of_tool(struct tc_slice tool)
-{
-    for (size_t n = 0; n < TC_COUNT(QUESTIONS); n++) {
-        if (QUESTIONS[n]->tool != NULL && tc_slice_eq(tool, tc_slice_cstr(QUESTIONS[n]->tool))) {
-            return QUESTIONS[n];
-        }
-    }
-    return NULL;
-}
-
 void tc_reply_fini(struct tc_reply *r)
 {
     tc_grow_fini(&r->body);

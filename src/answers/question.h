@@ -86,7 +86,8 @@ struct tc_question {
     bool needs_warehouse;
     const struct tc_param *params;
     size_t param_count;
-    const struct tc_member *members; /* none: it is no JSON object */
+    const char *media;               /* types it answers in, separated by blanks; NULL: JSON */
+    const struct tc_member *members; /* of the JSON object; none: they are not described */
     size_t member_count;
     tc_status (*answer)(const struct tc_asked *asked, struct tc_reply *out, struct tc_error *err);
 };
@@ -97,9 +98,6 @@ struct tc_question {
 
 /* All of them, in the order of questions.def. */
 const struct tc_question *const *tc_questions(size_t *out_count);
-/* By its name, and by the name of its tool; NULL: there is none. */
-const struct tc_question *tc_question_find(struct tc_slice name);
-const struct tc_question *tc_question_of_tool(struct tc_slice tool);
 
 struct tc_param_value {
     bool is_given;

@@ -64,5 +64,6 @@ const struct tc_question tc_question_report = {
     .needs_warehouse = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
+    .media = "application/json text/markdown text/html",
     .answer = answer,
 };

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/say.h"
 
@@ -42,12 +43,26 @@ static struct tc_slice token_header(struct tc_buf *b)
     return b->overflowed ? TC_EMPTY : tc_buf_slice(b);
 }
 
-/* The first line of what it answered instead, which says why, and the remedy where there is one. */
+/* The detail of a problem (RFC 9457), or the first line of what was answered instead. Strings lie
+ * in the parser. */
+static struct tc_slice reason_of(struct tc_json_parser *parser, struct tc_slice body)
+{
+    struct tc_json root;
+    struct tc_slice rest;
+    struct tc_error err = {0};
+    struct tc_slice detail = TC_EMPTY;
+    if (parser != NULL && tc_json_parse(parser, body, &root, &err) == TC_OK) {
+        detail = tc_json_get_string(root, TC_LIT("detail"));
+    }
+    return detail.len > 0 ? detail : tc_slice_trim(tc_slice_cut(tc_slice_trim(body), '\n', &rest));
+}
+
+/* What it answered instead, which says why, and the remedy where there is one. */
 static void say_refusal(const struct tc_daemon *d, const char *path,
                         const struct tc_http_reply *reply)
 {
-    struct tc_slice rest;
-    struct tc_slice why = tc_slice_trim(tc_slice_cut(tc_slice_trim(reply->body), '\n', &rest));
+    struct tc_json_parser *parser = tc_json_parser_create();
+    struct tc_slice why = reason_of(parser, reply->body);
     bool is_host = tc_slice_find(why, TC_LIT("server.allowed_hosts")) != TC_NPOS;
     const char *remedy = (reply->status == 401 || reply->status == 403) && !is_host
                              ? "; put a token with the scope 'read' into " TC_DAEMON_TOKEN
@@ -55,16 +70,22 @@ static void say_refusal(const struct tc_daemon *d, const char *path,
     why = tc_slice_head(why, REASON_MAX);
     tc_say(d->command, "%s answered %d to %s: %.*s%s", d->url, reply->status, path,
            TC_FMT(why.len > 0 ? why : TC_LIT("it does not say why")), remedy);
+    tc_json_parser_destroy(parser);
+}
+
+tc_status tc_daemon_call(struct tc_daemon *d, const char *path, struct tc_http_reply *out_reply,
+                         struct tc_error *err)
+{
+    char text[HEADER_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    return tc_http_client_call(d->client, "GET", path, token_header(&b), TC_EMPTY, out_reply, err);
 }
 
 bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body)
 {
-    char text[HEADER_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_http_reply reply;
     struct tc_error err = {0};
-    if (tc_http_client_call(d->client, "GET", path, token_header(&b), TC_EMPTY, &reply, &err) !=
-        TC_OK) {
+    if (tc_daemon_call(d, path, &reply, &err) != TC_OK) {
         if (!d->silent) {
             tc_say(
                 d->command,

@@ -4,6 +4,7 @@
 #define TC_CLI_DAEMON_H
 
 #include "base/slice.h"
+#include "base/status.h"
 #include "http_client/http_client.h"
 
 #include <stdbool.h>
@@ -23,6 +24,9 @@ struct tc_daemon {
 bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url);
 void tc_daemon_close(struct tc_daemon *d);
 
+/* A GET with the token of the environment; any status is TC_OK. Nothing is said. */
+TC_CHECKED tc_status tc_daemon_call(struct tc_daemon *d, const char *path,
+                                    struct tc_http_reply *out_reply, struct tc_error *err);
 /* The body of a GET, until the next; false when there is none, which was said with the remedy. */
 bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body);
 

@@ -22,6 +22,9 @@ struct asking {
 
 #define ASKING_NOW_NS INT64_C(1763164800000000000)
 
+/* A question by its name; it must be there. */
+const struct tc_question *asking_question(const char *name);
+
 void asking_init(struct asking *a, struct tc_warehouse *w, const char *data_dir);
 void asking_fini(struct asking *a);
 

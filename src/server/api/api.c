@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/api.h"
 
+#include "answers/openapi.h"
 #include "base/clock.h"
+#include "mcp/mcp.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/api/priv.h"
@@ -80,14 +82,27 @@ static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, 
     return TC_ANSWER_OK;
 }
 
+/* What can be asked, for programs that make clients from it. */
+static enum tc_answer show_openapi(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
+{
+    (void)a;
+    (void)r;
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_openapi_write(&j);
+    (void)tc_json_done_line(&j);
+    return TC_ANSWER_OK;
+}
+
 static const struct page PAGES[] = {
     {"/healthz", 0, TEXT_TYPE, show_health},
     {"/readyz", 0, JSON_TYPE, show_ready},
     {"/metrics", TC_TOKEN_READ, METRICS_TYPE, show_metrics},
     {"/api/v1/status", TC_TOKEN_READ, JSON_TYPE, show_status},
+    {"/api/v1/openapi.json", 0, JSON_TYPE, show_openapi},
 };
 #define UPLOAD_PATH TC_LIT("/api/v1/upload")
 #define EVENTS_PATH TC_LIT("/api/v1/events")
+#define MCP_PATH TC_LIT("/mcp")
 
 static const struct page *find_page(struct tc_slice path)
 {
@@ -122,6 +137,19 @@ static enum tc_answer begin_page(struct tc_api *a, const struct tc_request *head
     return reads(head) ? check_scope(a, head, scope, out) : wrong_method(TC_LIT("GET, HEAD"), out);
 }
 
+/* With a body that no form of a web page can send. */
+static enum tc_answer begin_body(struct tc_api *a, const struct tc_request *head, unsigned scope,
+                                 struct tc_response *out)
+{
+    enum tc_answer answer = check_scope(a, head, scope, out);
+    if (answer == TC_ANSWER_OK && tc_front_is_form_type(head->content_type)) {
+        tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
+        out->message = TC_LIT("send it with Content-Type: application/json");
+        answer = TC_ANSWER_UNSUPPORTED;
+    }
+    return answer;
+}
+
 static enum tc_answer begin_question(struct tc_api *a, const struct tc_request *head,
                                      const struct tc_route *route, size_t *io_body_max,
                                      struct tc_response *out)
@@ -130,16 +158,19 @@ static enum tc_answer begin_question(struct tc_api *a, const struct tc_request *
         return wrong_method(tc_route_allow(route), out);
     }
     unsigned scope = route->question->scope == TC_SCOPE_ADMIN ? TC_TOKEN_ADMIN : TC_TOKEN_READ;
-    enum tc_answer answer = check_scope(a, head, scope, out);
-    if (answer == TC_ANSWER_OK && route->question->posts) {
-        *io_body_max = TC__API_BODY_BYTES_MAX;
-        if (tc_front_is_form_type(head->content_type)) {
-            tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
-            out->message = TC_LIT("send it with Content-Type: application/json");
-            answer = TC_ANSWER_UNSUPPORTED;
-        }
+    if (!route->question->posts) {
+        return check_scope(a, head, scope, out);
     }
-    return answer;
+    *io_body_max = TC__API_BODY_BYTES_MAX;
+    return begin_body(a, head, scope, out);
+}
+
+static enum tc_answer begin_mcp(struct tc_api *a, const struct tc_request *head,
+                                size_t *io_body_max, struct tc_response *out)
+{
+    *io_body_max = TC_MCP_MESSAGE_MAX;
+    return head->method == TC_METHOD_POST ? begin_body(a, head, TC_TOKEN_READ, out)
+                                          : wrong_method(TC_LIT("POST"), out);
 }
 
 static enum tc_answer look(struct tc_api *a, const struct tc_request *head, size_t *io_body_max,
@@ -149,6 +180,9 @@ static enum tc_answer look(struct tc_api *a, const struct tc_request *head, size
     struct tc_route route;
     if (page != NULL) {
         return begin_page(a, head, page->scope, out);
+    }
+    if (tc_slice_eq(head->path, MCP_PATH)) {
+        return begin_mcp(a, head, io_body_max, out);
     }
     tc_route_find(head->path, head->method, &route);
     if (route.is_path) {
@@ -235,6 +269,10 @@ static void handle(void *context, struct tc_request *r)
     }
     if (page != NULL) {
         show_page(a, r, page);
+        return;
+    }
+    if (tc_slice_eq(r->path, MCP_PATH)) {
+        tc__api_mcp(a, r);
         return;
     }
     tc_route_find(r->path, r->method, &route);

@@ -28,7 +28,10 @@ struct ask {
     tc_status status;
     bool not_now;      /* the warehouse is not to be had at the moment */
     bool is_body_bad;  /* what failed is the reading of the body */
+    bool is_range_bad; /* no bytes lie in it */
+    bool is_part;      /* a range was asked for */
     size_t held_bytes; /* while the answer is written from here */
+    char range[RANGE_BYTES];
     char etag[ETAG_BYTES];
     char by[TC_CONFIG_TOKEN_NAME_MAX];
     char text[]; /* of the query, decoded */
@@ -71,41 +74,59 @@ tc_status tc__api_read_query(struct tc_asked *asked, struct tc_slice query, char
     return TC_OK;
 }
 
-/* "Range: bytes=..." of what can be read in parts is its parameters offset and length. */
-static tc_status add_range(struct ask *k, struct tc_slice range)
-{
-    uint64_t first = 0;
-    uint64_t length = 0;
-    char text[32];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    if (range.len == 0 || !has_param(k->asked.question, "offset") ||
-        tc_asked_value(&k->asked, "offset")->is_given ||
-        tc_http_range_of(range, &first, &length) != TC_HTTP_RANGE_FROM) {
-        return TC_OK; /* whoever asks for a range may be given the whole */
-    }
-    tc_buf_u64(&b, first);
-    TC_TRY(tc_asked_add(&k->asked, TC_LIT("offset"), tc_buf_slice(&b), &k->err));
-    if (length == UINT64_MAX || tc_asked_value(&k->asked, "length")->is_given) {
-        return TC_OK;
-    }
-    tc_buf_reset(&b);
-    tc_buf_u64(&b, length);
-    return tc_asked_add(&k->asked, TC_LIT("length"), tc_buf_slice(&b), &k->err);
-}
-
 static tc_status read_head(struct ask *k, const struct tc_route *route)
 {
     const struct tc_request *r = k->request;
     for (size_t i = 0; i < route->part_count; i++) {
         TC_TRY(tc_asked_add(&k->asked, route->parts[i].name, route->parts[i].value, &k->err));
     }
-    TC_TRY(tc__api_read_query(&k->asked, r->query, k->text, &k->err));
-    return k->asked.question->posts ? TC_OK : add_range(k, r->range);
+    return tc__api_read_query(&k->asked, r->query, k->text, &k->err);
+}
+
+/* "Range: bytes=..." of bytes that can be had in parts is their parameter `at`. How many there are
+ * is to be known first: a range may reach over the end. */
+static tc_status add_range(struct ask *k)
+{
+    uint64_t first = 0;
+    uint64_t length = 0;
+    struct tc_asked probe = k->asked;
+    struct tc_reply reply = {0};
+    struct tc_buf b = tc_buf_make(k->range, sizeof k->range);
+    const struct tc_question *q = k->asked.question;
+    enum tc_http_range kind = tc_http_range_of(k->request->range, &first, &length);
+    if (kind == TC_HTTP_RANGE_NONE || q->member_count > 0 || !has_param(q, "at") ||
+        tc_asked_value(&k->asked, "at")->is_given) {
+        return TC_OK; /* whoever asks for a range may be given the whole */
+    }
+    TC_TRY(tc_asked_add(&probe, TC_LIT("at"), TC_LIT("0,0"), &k->err));
+    TC_TRY(tc_question_answer(&probe, &reply, &k->err));
+    uint64_t total = reply.range_total;
+    tc_reply_fini(&reply);
+    if (kind == TC_HTTP_RANGE_LAST) {
+        length = length < total ? length : total;
+        first = total - length;
+    }
+    if (kind == TC_HTTP_RANGE_BAD || first >= total) {
+        k->is_range_bad = true;
+        return tc_fail(&k->err, TC_E_USAGE, 0,
+                       "the range lies behind the end: there are %llu bytes",
+                       (unsigned long long)total);
+    }
+    length = length < total - first ? length : total - first;
+    length = length < TC_REPLY_BYTES_MAX ? length : TC_REPLY_BYTES_MAX;
+    tc_buf_u64(&b, first);
+    tc_buf_char(&b, ',');
+    tc_buf_u64(&b, length);
+    k->is_part = true;
+    return tc_asked_add(&k->asked, TC_LIT("at"), tc_buf_slice(&b), &k->err);
 }
 
 static void answer(struct ask *k)
 {
-    k->status = tc_question_answer(&k->asked, &k->reply, &k->err);
+    k->status = k->request->range.len > 0 && !k->asked.question->posts ? add_range(k) : TC_OK;
+    if (k->status == TC_OK) {
+        k->status = tc_question_answer(&k->asked, &k->reply, &k->err);
+    }
 }
 
 /* The body is read here, on a worker's thread: it may be long. */
@@ -153,14 +174,10 @@ static void make_etag(struct ask *k)
 
 static void refuse(struct ask *k)
 {
-    enum tc_answer answer = k->not_now       ? TC_ANSWER_BUSY
-                            : k->is_body_bad ? TC_ANSWER_BAD
-                                             : tc_problem_answer(k->status);
-    /* A range of evidence that is not there. */
-    if (answer == TC_ANSWER_BAD && k->request->range.len > 0 && !k->asked.question->posts &&
-        has_param(k->asked.question, "offset")) {
-        answer = TC_ANSWER_BAD_RANGE;
-    }
+    enum tc_answer answer = k->not_now        ? TC_ANSWER_BUSY
+                            : k->is_body_bad  ? TC_ANSWER_BAD
+                            : k->is_range_bad ? TC_ANSWER_BAD_RANGE
+                                              : tc_problem_answer(k->status);
     k->request->left = NULL;
     tc_problem_respond(k->request, answer, answer == TC_ANSWER_BUSY ? TC_RETRY_SOON_S : 0,
                        tc_slice_cstr(k->err.message));
@@ -171,7 +188,7 @@ static void refuse(struct ask *k)
 static struct tc_slice content_range(const struct ask *k, struct tc_buf *b)
 {
     const struct tc_reply *reply = &k->reply;
-    if (reply->range_total == 0 || reply->body.buf.len == 0) {
+    if (!k->is_part || reply->body.buf.len == 0) {
         return TC_EMPTY;
     }
     tc_buf_lit(b, "bytes ");
@@ -201,17 +218,16 @@ static void respond(struct ask *k)
         return;
     }
     struct tc_slice part = content_range(k, &range_buf);
-    bool is_part = part.len > 0 && body.len < k->reply.range_total;
     const struct tc_header headers[] = {
         {TC_LIT("ETag"), etag},
         {TC_LIT("Cache-Control"), TC_LIT("no-cache")},
         {TC_LIT("X-Content-Type-Options"), TC_LIT("nosniff")},
-        {TC_LIT("Content-Range"), is_part ? part : TC_EMPTY},
+        {TC_LIT("Content-Range"), part},
         /* Bytes of telemetry are never a page. */
         {TC_LIT("Content-Security-Policy"), TC_LIT("default-src 'none'; sandbox")},
     };
     struct tc_response response = {
-        .answer = is_part ? TC_ANSWER_PARTIAL : TC_ANSWER_OK,
+        .answer = part.len > 0 ? TC_ANSWER_PARTIAL : TC_ANSWER_OK,
         .content_type =
             k->reply.content_type == NULL ? JSON_TYPE : tc_slice_cstr(k->reply.content_type),
         .body = body,

@@ -168,7 +168,8 @@ static bool pump(struct tc__stream *s, uint64_t stored)
     if (!send_backlog(s)) {
         return false;
     }
-    if (s->next >= e->recent_from) {
+    /* An id that the log never had is for the log to tell. */
+    if (s->next >= e->recent_from && s->next <= tc_outbox_next(e->parts.outbox)) {
         s->is_level = true;
         return send_recent(s, stored);
     }

@@ -24,6 +24,8 @@ struct tc_api {
 
 /* ask.c: answers a request that asks a question; now, or when a worker has done it. */
 void tc__api_ask(struct tc_api *a, struct tc_request *r, const struct tc_route *route);
+/* mcp.c: answers a message of MCP. */
+void tc__api_mcp(struct tc_api *a, struct tc_request *r);
 /* Adds the parameters of a query; room has as many bytes as it, for the texts. */
 TC_CHECKED tc_status tc__api_read_query(struct tc_asked *asked, struct tc_slice query, char *room,
                                         struct tc_error *err);

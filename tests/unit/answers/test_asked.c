@@ -316,9 +316,10 @@ static void the_table_is_sound(void **state)
     assert_true(count > 0);
     for (size_t n = 0; n < count; n++) {
         const struct tc_question *q = all[n];
-        assert_ptr_equal(tc_question_find(tc_slice_cstr(q->name)), q);
-        if (q->tool != NULL) {
-            assert_ptr_equal(tc_question_of_tool(tc_slice_cstr(q->tool)), q);
+        for (size_t m = 0; m < n; m++) {
+            assert_string_not_equal(all[m]->name, q->name);
+            assert_true(all[m]->tool == NULL || q->tool == NULL ||
+                        strcmp(all[m]->tool, q->tool) != 0);
         }
         assert_true(tc_slice_starts(tc_slice_cstr(q->path), TC_LIT("/api/")));
         assert_non_null(q->answer);
@@ -335,8 +336,6 @@ static void the_table_is_sound(void **state)
         tc_asked_init(&a, q, NOW_NS);
         (void)!tc_asked_complete(&a, &err);
     }
-    assert_null(tc_question_find(TC_LIT("nothing")));
-    assert_null(tc_question_of_tool(TC_LIT("nothing")));
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contracts, with the keys of the original; and the description of the HTTP API. */
 #include "answers/openapi.h"
+#include "base/json/canonical.h"
 #include "contract/contract.h"
 #include "support/asking.h"
 
@@ -8,6 +9,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -63,7 +66,7 @@ static void wrong_values_of_a_run_are_refused(void **state)
 static void words_are_those_of_the_contract(void **state)
 {
     (void)state;
-    const struct tc_question *q = tc_question_find(TC_LIT("render_run"));
+    const struct tc_question *q = asking_question("render_run");
     assert_int_equal(q->param_count, TC_FIELD_COUNT);
     for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
         const char *const *choices = tc_contract_field_choices(i);
@@ -127,6 +130,34 @@ static void the_description_has_every_question(void **state)
     tc_grow_fini(&g);
 }
 
+/* Both with their members in one order. */
+static void the_copy_of_the_description_is_up_to_date(void **state)
+{
+    (void)state;
+    static char copy[1 << 20];
+    char path[1024];
+    const char *root = getenv("TC_SOURCE_DIR");
+    struct tc_grow made = {0};
+    struct tc_digest digests[2];
+    if (root == NULL) {
+        skip();
+    }
+    (void)snprintf(path, sizeof path, "%s/schemas/openapi.json", root);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t len = fread(copy, 1, sizeof copy, file);
+    (void)fclose(file);
+    struct tc_json_out j = tc_json_out_grow(&made);
+    tc_openapi_write(&j);
+    assert_true(tc_json_done_line(&j));
+    assert_int_equal(tc_canonical_digest(tc_grow_slice(&made), &digests[0], &a.err), TC_OK);
+    assert_int_equal(tc_canonical_digest(tc_slice_make(copy, len), &digests[1], &a.err), TC_OK);
+    if (memcmp(&digests[0], &digests[1], sizeof digests[0]) != 0) {
+        fail_msg("schemas/openapi.json is out of date: a daemon has it at /api/v1/openapi.json");
+    }
+    tc_grow_fini(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +166,7 @@ int main(void)
         cmocka_unit_test(words_are_those_of_the_contract),
         cmocka_unit_test(contracts_have_the_keys_of_the_original),
         cmocka_unit_test(the_description_has_every_question),
+        cmocka_unit_test(the_copy_of_the_description_is_up_to_date),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

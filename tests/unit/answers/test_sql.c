@@ -115,7 +115,7 @@ static void a_query_has_its_time(void **state)
     struct tc_asked asked;
     struct tc_reply reply = {0};
     struct tc_error err = {0};
-    tc_asked_init(&asked, tc_question_find(TC_LIT("sql")), ASKING_NOW_NS);
+    tc_asked_init(&asked, asking_question("sql"), ASKING_NOW_NS);
     asked.warehouse = w;
     asked.time_ns = 50000000;
     assert_int_equal(tc_asked_add(&asked, TC_LIT("sql"),
@@ -124,7 +124,7 @@ static void a_query_has_its_time(void **state)
                                   &err),
                      TC_OK);
     assert_int_equal(tc_question_answer(&asked, &reply, &err), TC_E_LIMIT);
-    tc_asked_init(&asked, tc_question_find(TC_LIT("sql")), ASKING_NOW_NS);
+    tc_asked_init(&asked, asking_question("sql"), ASKING_NOW_NS);
     asked.warehouse = w;
     asked.rows_max = 3;
     assert_int_equal(tc_asked_add(&asked, TC_LIT("sql"), TC_LIT("SELECT * FROM range(100)"), &err),
