@@ -168,6 +168,44 @@ describe('live', { skip }, () => {
   }));
 });
 
+describe('a large fleet', { skip }, () => {
+  /** What the daemon would say of so many nodes with eight GPUs each, in racks of sixteen. */
+  function fleet(nodes) {
+    const each = Array.from({ length: nodes }, (_, i) => i);
+    const gpus = Array.from({ length: nodes * 8 }, (_, i) => i);
+    const state = (i) => (i === 3 ? 2 : 0);
+    return {
+      states: ['ok', 'warning', 'critical'],
+      summary: {},
+      nodes: {
+        name: each.map((i) => `gpu-${String(i).padStart(4, '0')}`), rack: each.map((i) => `r${Math.floor(i / 16)}`), zone: each.map(() => null), state: each.map(state), open: each.map((i) => (i === 3 ? 1 : 0)),
+        first_gpu: each.map((i) => i * 8), gpu_count: each.map(() => 8), last_seen: each.map(() => null),
+      },
+      gpus: { node: gpus.map((i) => Math.floor(i / 8)), index: gpus.map((i) => i % 8), uuid: gpus.map(() => null), pci: gpus.map(() => null), state: gpus.map((i) => (i === 25 ? 2 : 0)), open: gpus.map(() => 0) },
+      incidents: [{ incident_id: 'x', severity: 'critical', pattern: 'hbm_ecc', headline: 'one is broken', node: 3, gpu: 25 }],
+    };
+  }
+  test('1,250 nodes and 10,000 GPUs are one picture that arrow keys walk', () => withPage({ ignore: /status of 404/ }, async (page) => {
+    await page.route('**/api/v1/fleet', (route) => route.fulfill({ json: fleet(1250) }));
+    await visit(page, origin, '#/fleet');
+    await page.waitForSelector('text=1,250 nodes, 10,000 GPUs');
+    assert.match(await said(page, '.trouble'), /gpu-0003\s+critical\s+one is broken/);
+    const inked = await page.evaluate(() => {
+      const canvas = document.querySelector('canvas.heat');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let n = 0;
+      for (let i = 3; i < data.length; i += 4) n += data[i] > 0;
+      return n / (data.length / 4);
+    });
+    assert.ok(inked > 0.3, `${inked} of the canvas is drawn`);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.waitForSelector('.under strong:has-text("gpu-0001")');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.crumbs:has-text("gpu-0001")');
+  }));
+});
+
 describe('what is bad', { skip }, () => {
   test('script in every field that telemetry fills stays text', async () => {
     const evil = await start('evil', {});

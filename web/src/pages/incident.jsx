@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One incident as a story: what, where, what to do first; then why, the signals on one axis of time, what followed,
 // and each claim down to its bytes.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import '../style/incident.css';
 import { part, useAsk } from '../base/api.js';
 import { clock, count, day, millis, pattern, span } from '../base/format.js';
@@ -95,6 +95,13 @@ function Before({ node }) {
   return <a class="chip" href={href(['fleet', node])}><b>before</b>{count(history.length, 'incident')} on {node}: its history</a>;
 }
 
+/** The metrics of the node at that time; the code that draws them comes after the story is there. */
+function Metrics(props) {
+  const [Series, setSeries] = useState(null);
+  useEffect(() => { import('../ui/series.jsx').then((module) => setSeries(() => module.NodeSeries), () => {}); }, []);
+  return Series && <div class="metrics"><Series {...props} /></div>;
+}
+
 function Body({ story, verdict, query }) {
   useRows();
   const [only, setOnly] = useState(false);
@@ -122,7 +129,7 @@ function Body({ story, verdict, query }) {
           <div class="row tight facts-foot"><Before node={nodeOf(verdict)} /></div>
         </Panel>
       </div>
-      <Panel title="Signals of all places" says="One axis of time, UTC. A mark opens the bytes below."><Timeline verdicts={story.verdicts} opened={query.e} onOpen={(key) => { set({ e: key }); document.getElementById('evidence')?.scrollIntoView({ block: 'nearest' }); }} /></Panel>
+      <Panel title="Signals of all places" says="One axis of time, UTC. A mark opens the bytes below."><Timeline verdicts={story.verdicts} opened={query.e} onOpen={(key) => { set({ e: key }); document.getElementById('evidence')?.scrollIntoView({ block: 'nearest' }); }} />{nodeOf(verdict) && first > 0 && <Metrics node={nodeOf(verdict)} from={first} to={story.last} />}</Panel>
       {story.verdicts.length > 1 && <Panel title="What followed" says="Causes at the left. Alike ones are folded."><Graph verdicts={story.verdicts} chosen={verdict.incident_id} /></Panel>}
       <Panel id="evidence" title="Evidence" says="Each line opens to the bytes that prove it." actions={story.verdicts.length > 1 && <button type="button" class="button small" aria-pressed={only} onClick={() => setOnly(!only)}>{only ? 'Of the whole story' : 'Of this incident only'}</button>}>
         <Trail verdicts={chosen} opened={query.e} first={first} />

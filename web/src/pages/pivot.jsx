@@ -7,6 +7,7 @@ import { gpuName, number, pattern, ratio } from '../base/format.js';
 import { useRows } from '../base/keys.js';
 import { go, href } from '../base/route.js';
 import { WholeFile } from '../ui/file.jsx';
+import { RunSeries } from '../ui/series.jsx';
 import { Answer, Crumbs, Empty, Panel, Tone, When, Wide } from '../ui/parts.jsx';
 
 const MAIN = ['ttft_p50_ms', 'ttft_p99_ms', 'tpot_p50_ms', 'e2e_p99_ms', 'output_token_throughput', 'step_mean_ms', 'tokens_per_second'];
@@ -47,6 +48,7 @@ function Far({ z }) {
 
 function Series({ data, query }) {
   const [opened, setOpened] = useState(-1);
+  const [plotted, setPlotted] = useState(-1);
   return (
     <Panel title="Stands out among its peers" says={`${data.series_read} series read`} flush>
       {data.series.length === 0 ? <p class="wait-none soft">No series stands out here.</p> : (
@@ -60,8 +62,9 @@ function Series({ data, query }) {
                 <td class="right num nowrap"><strong>{number(s.value)}</strong> <span class="faint">{s.unit}</span></td>
                 <td class="right num">{number(s.median)}</td>
                 <td class="nowrap"><Tone kind="warning"><Far z={s.z} /></Tone>{s.by_time_only && <span class="faint"> by time only</span>}</td>
-                <td>{s.digest && <button type="button" class="button small" aria-expanded={opened === i} onClick={() => setOpened(opened === i ? -1 : i)}>{opened === i ? 'Close' : 'Open the bytes'}</button>}</td>
+                <td class="row tight"><button type="button" class="button small" aria-expanded={plotted === i} onClick={() => setPlotted(plotted === i ? -1 : i)}>Plot</button>{s.digest && <button type="button" class="button small" aria-expanded={opened === i} onClick={() => setOpened(opened === i ? -1 : i)}>{opened === i ? 'Close' : 'Open the bytes'}</button>}</td>
               </tr>
+              {plotted === i && <tr key={`${i}p`}><td colSpan={6}><RunSeries run={data.run_id} metric={s.metric} family={s.family} node={s.node} /></td></tr>}
               {opened === i && <tr key={`${i}b`}><td colSpan={6}><WholeFile digest={s.digest} find={s.gpu ?? s.node} /></td></tr>}
             </>
           ))}</tbody>

@@ -8,6 +8,7 @@ import { href } from '../base/route.js';
 import { groupsOf } from '../ui/choose.jsx';
 import { WholeFile } from '../ui/file.jsx';
 import { Answer, Conditions, Crumbs, Digest, Panel, Tone, When, Wide } from '../ui/parts.jsx';
+import { RunSeries } from '../ui/series.jsx';
 import { Curves } from '../ui/strip.jsx';
 
 const SERVING = ['concurrency', 'request_rate', 'ttft_p50_ms', 'ttft_p99_ms', 'tpot_p50_ms', 'tpot_p99_ms', 'e2e_p50_ms', 'e2e_p99_ms', 'output_token_throughput', 'request_throughput', 'errors', 'cost_per_token_usd'];
@@ -46,11 +47,12 @@ function Files({ list }) {
   );
 }
 
-function Telemetry({ list }) {
+function Telemetry({ list, run }) {
+  const [opened, setOpened] = useState(null);
   return (
     <Wide><table>
-      <thead><tr><th>metric</th><th>family</th><th class="right">min</th><th class="right">mean</th><th class="right">max</th><th class="right">slices</th></tr></thead>
-      <tbody>{list.map((t) => <tr key={t.metric + t.family}><td class="metric-name">{t.metric}</td><td>{t.family}</td><td class="right num">{number(t.min)}</td><td class="right num">{number(t.mean)}</td><td class="right num">{number(t.max)} <span class="faint">{t.unit}</span></td><td class="right num">{t.slices}</td></tr>)}</tbody>
+      <thead><tr><th>metric</th><th>family</th><th class="right">min</th><th class="right">mean</th><th class="right">max</th><th class="right">slices</th><th>over time</th></tr></thead>
+      <tbody>{list.map((t) => <><tr key={t.metric + t.family}><td class="metric-name">{t.metric}</td><td>{t.family}</td><td class="right num">{number(t.min)}</td><td class="right num">{number(t.mean)}</td><td class="right num">{number(t.max)} <span class="faint">{t.unit}</span></td><td class="right num">{t.slices}</td><td><button type="button" class="button small" aria-expanded={opened === t} onClick={() => setOpened(opened === t ? null : t)}>{opened === t ? 'Close' : 'Plot'}</button></td></tr>{opened === t && <tr key={`${t.metric} plot`}><td colSpan={7}><RunSeries run={run} metric={t.metric} family={t.family} /></td></tr>}</>)}</tbody>
     </table></Wide>
   );
 }
@@ -78,7 +80,7 @@ function Body({ data, older }) {
           <Panel title="Workload"><Known of={data.workload} /></Panel>
         </div>
       </div>
-      {telemetry.length > 0 && <Panel title="Telemetry" says="while it ran" flush><Telemetry list={telemetry} /></Panel>}
+      {telemetry.length > 0 && <Panel title="Telemetry" says="while it ran" flush><Telemetry list={telemetry} run={run.run_id} /></Panel>}
       <Panel title="Files" says="kept under their digests"><Files list={data.lineage?.raw_uris ?? []} /></Panel>
     </div>
   );
