@@ -11,12 +11,23 @@ import zlib from 'node:zlib';
 // What a browser loads in total, compressed: the limit of the design.
 const TOTAL_MAX = 250_000;
 const TYPES = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
 };
 const [dist, out] = process.argv.slice(2);
 
-const files = fs.readdirSync(dist, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  .map((entry) => path.relative(dist, path.join(entry.parentPath ?? entry.path, entry.name)).split(path.sep).join('/')).sort();
+const files = fs
+  .readdirSync(dist, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) =>
+    path
+      .relative(dist, path.join(entry.parentPath ?? entry.path, entry.name))
+      .split(path.sep)
+      .join('/'),
+  )
+  .sort();
 let at = 0;
 const rows = [];
 const chunks = [];
@@ -27,8 +38,10 @@ for (const name of files) {
   const bytes = zlib.gzipSync(content, { level: 9 });
   bytes[9] = 255; // the operating system is unknown: one byte that would differ between machines
   const etag = crypto.createHash('sha256').update(content).digest('hex').slice(0, 16);
-  rows.push(`    {.path = "/${name}",\n     .content_type = "${type}",\n     .etag = "\\"${etag}\\"",\n     .bytes = tc__ui_bytes + ${at},\n`
-    + `     .len = ${bytes.length},\n     .is_gzip = true,\n     .is_hashed = ${name.startsWith('assets/')}},\n`);
+  rows.push(
+    `    {.path = "/${name}",\n     .content_type = "${type}",\n     .etag = "\\"${etag}\\"",\n     .bytes = tc__ui_bytes + ${at},\n` +
+      `     .len = ${bytes.length},\n     .is_gzip = true,\n     .is_hashed = ${name.startsWith('assets/')}},\n`,
+  );
   chunks.push(bytes);
   at += bytes.length;
 }
@@ -36,7 +49,9 @@ if (!files.includes('index.html')) throw new Error(`${dist}: there is no index.h
 if (at > TOTAL_MAX) throw new Error(`the dashboard is ${at} bytes, compressed; at most ${TOTAL_MAX} are allowed`);
 
 fs.writeFileSync(path.join(out, 'ui.bin'), Buffer.concat(chunks));
-fs.writeFileSync(path.join(out, 'ui_files.c'), `/* SPDX-License-Identifier: Apache-2.0 */
+fs.writeFileSync(
+  path.join(out, 'ui_files.c'),
+  `/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tools/embed_web.mjs: ${files.length} files, ${at} bytes. */
 #include "server/api/ui_files.h"
 
@@ -51,4 +66,5 @@ extern const unsigned char tc__ui_bytes[] __attribute__((visibility("hidden")));
 const struct tc_ui_file tc_ui_files[] = {
 ${rows.join('')}};
 const size_t tc_ui_file_count = sizeof tc_ui_files / sizeof tc_ui_files[0];
-`);
+`,
+);

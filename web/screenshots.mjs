@@ -25,7 +25,9 @@ try {
   await uploadIncident(daemon);
   await uploadNight(daemon);
   simulate(daemon);
-  const list = await untilIncidents(daemon, 'the example incident', (all) => all.some((v) => v['pattern.name'] === 'hbm_ecc' && v['k8s.node.name'] === 'gpu-07'));
+  const list = await untilIncidents(daemon, 'the example incident', (all) =>
+    all.some((v) => v['pattern.name'] === 'hbm_ecc' && v['k8s.node.name'] === 'gpu-07'),
+  );
   const incident = list.find((v) => v['pattern.name'] === 'hbm_ecc' && v['k8s.node.name'] === 'gpu-07').incident_id;
   browser = await launch();
   const origin = `http://${daemon.api}`;

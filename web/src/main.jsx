@@ -32,9 +32,13 @@ function Lazy({ load, ...props }) {
   useEffect(() => {
     let here = true;
     setPage(null);
-    load().then((module) => here && setPage(() => module.default), () => here && setPage(() => () => (
-      <Trouble error={{ status: 0, message: '' }} again={() => location.reload()} />)));
-    return () => { here = false; };
+    load().then(
+      (module) => here && setPage(() => module.default),
+      () => here && setPage(() => () => <Trouble error={{ status: 0, message: '' }} again={() => location.reload()} />),
+    );
+    return () => {
+      here = false;
+    };
   }, [load]);
   const Page = page;
   return Page ? <Page {...props} /> : <Wait />;
@@ -44,7 +48,7 @@ function Page({ route, live }) {
   const [name = 'incidents', ...rest] = route.parts;
   const page = PAGES[name];
   if (!page) return <Trouble error={{ status: 404, message: 'There is no such page.' }} />;
-  const load = rest.length ? page.more ?? page.load : page.load;
+  const load = rest.length ? (page.more ?? page.load) : page.load;
   if (!load) return <Incidents live={live} query={route.query} />;
   return <Lazy key={`${name}/${rest.length ? 'one' : ''}`} load={load} parts={rest} query={route.query} live={live} />;
 }
@@ -57,7 +61,9 @@ function App() {
   const main = useRef(null);
   const chord = useRef(0);
   const section = route.parts[0] ?? 'incidents';
-  useEffect(() => { scrollTo(0, 0); }, [route.parts.join('/')]);
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, [route.parts.join('/')]);
   useKeys((key) => {
     const places = { i: 'incidents', f: 'fleet', r: 'runs', c: 'claims', a: 'ask' };
     if (chord.current && places[key]) {
@@ -76,12 +82,25 @@ function App() {
     return true;
   });
   const open = stories([...live.incidents.values()]).filter((story) => story.open).length;
-  useEffect(() => { document.title = `${open ? `(${open}) ` : ''}${section} · tracecore`; }, [open, section]);
+  useEffect(() => {
+    document.title = `${open ? `(${open}) ` : ''}${section} · tracecore`;
+  }, [open, section]);
   return (
     <div class="shell">
-      <a class="skip" href={href(route.parts, route.query)} onClick={() => main.current.focus()}>To the content</a>
-      <Nav section={SECTION[section] ?? section} open={open} link={live.link} theme={theme} setTheme={setTheme} help={() => setHelp(true)} />
-      <main class="main" ref={main} tabIndex={-1}><Page route={route} live={live} /></main>
+      <a class="skip" href={href(route.parts, route.query)} onClick={() => main.current.focus()}>
+        To the content
+      </a>
+      <Nav
+        section={SECTION[section] ?? section}
+        open={open}
+        link={live.link}
+        theme={theme}
+        setTheme={setTheme}
+        help={() => setHelp(true)}
+      />
+      <main class="main" ref={main} tabIndex={-1}>
+        <Page route={route} live={live} />
+      </main>
       {help && <Help close={() => setHelp(false)} />}
     </div>
   );

@@ -34,11 +34,17 @@ export async function open(browser, origin, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const faults = [];
-  page.on('console', (message) => { if (message.type() === 'error') faults.push(`console: ${message.text()} ${message.location().url}`); });
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(`console: ${message.text()} ${message.location().url}`);
+  });
   page.on('pageerror', (error) => faults.push(`script: ${error.message}`));
-  page.on('request', (request) => { if (!request.url().startsWith(origin)) faults.push(`request to ${request.url()}`); });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin)) faults.push(`request to ${request.url()}`);
+  });
   await page.addInitScript(() => {
-    document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+    document.addEventListener('securitypolicyviolation', (event) =>
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   return { page, faults, close: () => context.close() };
 }

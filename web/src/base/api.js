@@ -65,9 +65,17 @@ export async function request(path, params, options = {}) {
 }
 
 export const ask = async (path, params, options) => (await request(path, params, options)).json();
-export const post = (path, body, options) => ask(path, {}, {
-  ...options, method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' },
-});
+export const post = (path, body, options) =>
+  ask(
+    path,
+    {},
+    {
+      ...options,
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json' },
+    },
+  );
 
 /**
  * A question as the state of a component: { data, error, busy, again }. With path null nothing is asked. An answer
@@ -88,14 +96,24 @@ export function useAsk(path, params = {}, { every = 0 } = {}) {
     setState((old) => (old.path === path ? { ...old, busy: true } : { busy: true, path }));
     ask(path, params, { signal: controller.signal }).then(
       (data) => setState({ data, path, url, busy: false }),
-      (error) => { if (error.name !== 'AbortError') setState((old) => ({ ...old, error, busy: false })); },
+      (error) => {
+        if (error.name !== 'AbortError') setState((old) => ({ ...old, error, busy: false }));
+      },
     );
   }, [url]);
   useEffect(() => {
     load();
     const off = onToken(load);
-    const timer = every ? setInterval(() => { if (!document.hidden) load(); }, every) : 0;
-    return () => { off(); clearInterval(timer); asked.current?.abort(); };
+    const timer = every
+      ? setInterval(() => {
+          if (!document.hidden) load();
+        }, every)
+      : 0;
+    return () => {
+      off();
+      clearInterval(timer);
+      asked.current?.abort();
+    };
   }, [load, every]);
   return { ...state, again: load };
 }

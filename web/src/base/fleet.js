@@ -23,6 +23,14 @@ export function nodesOf(data, live) {
     for (let g = nodes.first_gpu[i]; g < nodes.first_gpu[i] + nodes.gpu_count[i]; g++) {
       own.push({ index: gpus.index[g], uuid: gpus.uuid[g], pci: gpus.pci[g], state: state(gpus.state[g]), open: gpus.open[g] });
     }
-    return { name, rack: nodes.rack[i], state: state(nodes.state[i]), open: nodes.open[i], lastSeen: nodes.last_seen[i], gpus: own, headline: lead.get(i)?.headline ?? '' };
+    return {
+      name,
+      rack: nodes.rack[i],
+      state: state(nodes.state[i]),
+      open: nodes.open[i],
+      lastSeen: nodes.last_seen[i],
+      gpus: own,
+      headline: lead.get(i)?.headline ?? '',
+    };
   });
 }

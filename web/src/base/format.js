@@ -18,7 +18,10 @@ export function bytes(n) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let i = 0;
   let value = n;
-  while (value >= 1024 && i < units.length - 1) { value /= 1024; i++; }
+  while (value >= 1024 && i < units.length - 1) {
+    value /= 1024;
+    i++;
+  }
   return `${SMALL.format(value)} ${units[i]}`;
 }
 
@@ -60,11 +63,13 @@ export function ago(text, now = Date.now()) {
 }
 
 /** sha256:ed3c2eaf… for reading; the whole is in the title and in what is copied. */
-export const digest = (text) => (text?.startsWith('sha256:') ? `sha256:${text.slice(7, 15)}…` : text ?? '');
+export const digest = (text) => (text?.startsWith('sha256:') ? `sha256:${text.slice(7, 15)}…` : (text ?? ''));
 export const gpuName = (uuid) => (uuid && uuid.length > 16 ? `…${uuid.slice(-8)}` : uuid);
 /** nvlink_degraded → NVLink degraded */
 const NAMES = { nccl: 'NCCL', nvlink: 'NVLink', hbm: 'HBM', ecc: 'ECC', gpu: 'GPU', pcie: 'PCIe', aer: 'AER', xid: 'Xid', oom: 'OOM' };
 export function pattern(id) {
-  const words = String(id ?? '').split('_').map((word) => NAMES[word] ?? word);
+  const words = String(id ?? '')
+    .split('_')
+    .map((word) => NAMES[word] ?? word);
   return words.join(' ').replace(/^[a-z]/, (c) => c.toUpperCase());
 }

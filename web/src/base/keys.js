@@ -25,7 +25,9 @@ export function useKeys(handler) {
   ref.current = handler;
   useEffect(() => {
     stack.push(ref);
-    return () => { stack.splice(stack.indexOf(ref), 1); };
+    return () => {
+      stack.splice(stack.indexOf(ref), 1);
+    };
   }, []);
 }
 

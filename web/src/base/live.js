@@ -67,13 +67,20 @@ export async function readEvents(body, each) {
 
 let last = '';
 let run = 0;
-const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+const wait = (ms) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 
 function take(event) {
   if (event.id) last = event.id;
   if (!event.data) return;
   let said;
-  try { said = JSON.parse(event.data); } catch { return; }
+  try {
+    said = JSON.parse(event.data);
+  } catch {
+    return;
+  }
   const verdict = said.verdict ?? said.incident ?? said;
   if (!verdict.incident_id) return;
   keep(verdict);
@@ -85,12 +92,15 @@ function take(event) {
 
 async function follow(mine) {
   const response = await fetch(address('events'), {
-    headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }), cache: 'no-store',
+    headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }),
+    cache: 'no-store',
   });
   if (!response.ok || !response.body) return false;
   state.link = 'live';
   tell();
-  await readEvents(response.body, (event) => { if (mine === run) take(event); });
+  await readEvents(response.body, (event) => {
+    if (mine === run) take(event);
+  });
   return true;
 }
 
@@ -124,7 +134,10 @@ export function useLive() {
     setNow({ ...state });
     if (!started) {
       started = true;
-      onToken(() => { last = ''; go(); });
+      onToken(() => {
+        last = '';
+        go();
+      });
       go();
     }
     return () => listeners.delete(setNow);

@@ -8,7 +8,11 @@ export function parse(hash) {
   const cut = text.indexOf('?');
   const path = cut < 0 ? text : text.slice(0, cut);
   const decode = (word) => {
-    try { return decodeURIComponent(word); } catch { return word; }
+    try {
+      return decodeURIComponent(word);
+    } catch {
+      return word;
+    }
   };
   return {
     parts: path.split('/').filter(Boolean).map(decode),

@@ -13,9 +13,11 @@ export const nodeOf = (verdict) => verdict['k8s.node.name'];
 /** Where a verdict is, as words and addresses. */
 export function placesOf(verdict) {
   const out = [];
-  const add = (kind, name, to) => { if (name !== undefined && name !== '') out.push({ kind, name: String(name), to }); };
+  const add = (kind, name, to) => {
+    if (name !== undefined && name !== '') out.push({ kind, name: String(name), to });
+  };
   add('node', nodeOf(verdict), nodeOf(verdict) && ['fleet', nodeOf(verdict)]);
-  add('GPU', verdict['gpu.index'] !== undefined ? verdict['gpu.index'] : verdict['pci.bdf'] ?? verdict['gpu.uuid']?.slice(-8));
+  add('GPU', verdict['gpu.index'] !== undefined ? verdict['gpu.index'] : (verdict['pci.bdf'] ?? verdict['gpu.uuid']?.slice(-8)));
   const ns = verdict['k8s.namespace.name'];
   const pod = verdict['k8s.pod.name'];
   add('pod', pod && (ns ? `${ns}/${pod}` : pod));
@@ -38,8 +40,9 @@ function sum(verdicts) {
 
 /** Roots first, then by time. */
 export function order(verdicts) {
-  return [...verdicts].sort((a, b) => isRoot(b) - isRoot(a) || (millis(a.first_seen) || 0) - (millis(b.first_seen) || 0)
-    || weight[a.severity] - weight[b.severity]);
+  return [...verdicts].sort(
+    (a, b) => isRoot(b) - isRoot(a) || (millis(a.first_seen) || 0) - (millis(b.first_seen) || 0) || weight[a.severity] - weight[b.severity],
+  );
 }
 
 export function stories(verdicts) {
@@ -49,16 +52,33 @@ export function stories(verdicts) {
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(verdict);
   }
-  return [...groups].map(([id, members]) => {
-    const verdicts = order(members);
-    return { id, root: verdicts[0], verdicts, ...sum(members) };
-  }).sort((a, b) => b.open - a.open || weight[a.severity] - weight[b.severity] || (b.last || 0) - (a.last || 0));
+  return [...groups]
+    .map(([id, members]) => {
+      const verdicts = order(members);
+      return { id, root: verdicts[0], verdicts, ...sum(members) };
+    })
+    .sort((a, b) => b.open - a.open || weight[a.severity] - weight[b.severity] || (b.last || 0) - (a.last || 0));
 }
 
 /** Does a story hold the words that are looked for, all of them, anywhere? */
 export function matches(story, words) {
   if (!words) return true;
-  story.text ??= story.verdicts.map((v) => [v.headline, v.remediation, v['pattern.name'], v.severity, v.status, v.incident_id,
-    ...placesOf(v).map((p) => `${p.kind} ${p.name}`)].join(' ')).join(' ').toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => story.text.includes(word));
+  story.text ??= story.verdicts
+    .map((v) =>
+      [
+        v.headline,
+        v.remediation,
+        v['pattern.name'],
+        v.severity,
+        v.status,
+        v.incident_id,
+        ...placesOf(v).map((p) => `${p.kind} ${p.name}`),
+      ].join(' '),
+    )
+    .join(' ')
+    .toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => story.text.includes(word));
 }

@@ -9,12 +9,29 @@ import { WholeFile } from '../ui/file.jsx';
 import { Answer, Command, Crumbs, Empty, Panel, Place, Tone } from '../ui/parts.jsx';
 
 const ANSWERS = { supports: 'critical', contradicts: 'good', 'no data': 'quiet' };
-const TITLES = { tail_latency_regression: 'Tail latency', low_gpu_utilization: 'Low GPU utilisation', distributed_straggler: 'A straggler', scheduler_backpressure: 'Scheduler pressure' };
+const TITLES = {
+  tail_latency_regression: 'Tail latency',
+  low_gpu_utilization: 'Low GPU utilisation',
+  distributed_straggler: 'A straggler',
+  scheduler_backpressure: 'Scheduler pressure',
+};
 
 function Scope({ scope }) {
-  const places = [['node', scope.node, scope.node && ['fleet', scope.node]], ['GPU', gpuName(scope.gpu)], ['pod', scope.pod], ['rank', scope.rank]]
-    .filter(([, name]) => name !== null && name !== undefined).map(([kind, name, to]) => ({ kind, name: String(name), to }));
-  return <span class="row tight">{places.map((place) => <Place key={place.kind} place={place} />)}</span>;
+  const places = [
+    ['node', scope.node, scope.node && ['fleet', scope.node]],
+    ['GPU', gpuName(scope.gpu)],
+    ['pod', scope.pod],
+    ['rank', scope.rank],
+  ]
+    .filter(([, name]) => name !== null && name !== undefined)
+    .map(([kind, name, to]) => ({ kind, name: String(name), to }));
+  return (
+    <span class="row tight">
+      {places.map((place) => (
+        <Place key={place.kind} place={place} />
+      ))}
+    </span>
+  );
 }
 
 function Check({ check }) {
@@ -28,8 +45,25 @@ function Check({ check }) {
         {(check.evidence.length > 0 || check.incident) && (
           <div class="row tight">
             <Scope scope={check.scope} />
-            {check.evidence.map((proof) => proof.digest && <button type="button" key={proof.metric} class="button small" aria-expanded={opened === proof} onClick={() => setOpened(opened === proof ? null : proof)}>{proof.metric}: bytes</button>)}
-            {check.incident && <a class="button small" href={href(['incidents', check.incident])}>The incident</a>}
+            {check.evidence.map(
+              (proof) =>
+                proof.digest && (
+                  <button
+                    type="button"
+                    key={proof.metric}
+                    class="button small"
+                    aria-expanded={opened === proof}
+                    onClick={() => setOpened(opened === proof ? null : proof)}
+                  >
+                    {proof.metric}: bytes
+                  </button>
+                ),
+            )}
+            {check.incident && (
+              <a class="button small" href={href(['incidents', check.incident])}>
+                The incident
+              </a>
+            )}
           </div>
         )}
         {opened && <WholeFile digest={opened.digest} find={check.scope.gpu ?? check.scope.node} />}
@@ -39,11 +73,21 @@ function Check({ check }) {
 }
 
 function Likely({ answer }) {
-  if (!answer) return <Empty title="No cause is claimed"><p>No playbook found enough evidence. What they looked at is below; more telemetry would help.</p></Empty>;
+  if (!answer)
+    return (
+      <Empty title="No cause is claimed">
+        <p>No playbook found enough evidence. What they looked at is below; more telemetry would help.</p>
+      </Empty>
+    );
   return (
     <section class="panel">
       <div class="body stack tight">
-        <div class="row tight"><Tone kind="critical" tag>most likely</Tone><span class="soft">confidence {answer.confidence}</span></div>
+        <div class="row tight">
+          <Tone kind="critical" tag>
+            most likely
+          </Tone>
+          <span class="soft">confidence {answer.confidence}</span>
+        </div>
         <p class="says">{answer.words}</p>
         <Scope scope={answer.scope} />
         <h3>To prove it</h3>
@@ -56,9 +100,19 @@ function Likely({ answer }) {
 function Playbook({ playbook }) {
   const seen = playbook.recognised === 'yes';
   return (
-    <Panel title={TITLES[playbook.playbook] ?? playbook.playbook} says={playbook.playbook} actions={<Tone kind={seen ? 'warning' : 'quiet'} tag>{seen ? 'recognised' : playbook.recognised === 'no' ? 'not recognised' : 'no data to tell'}</Tone>}>
+    <Panel
+      title={TITLES[playbook.playbook] ?? playbook.playbook}
+      says={playbook.playbook}
+      actions={
+        <Tone kind={seen ? 'warning' : 'quiet'} tag>
+          {seen ? 'recognised' : playbook.recognised === 'no' ? 'not recognised' : 'no data to tell'}
+        </Tone>
+      }
+    >
       {playbook.why && <p class="soft">{playbook.why}</p>}
-      {playbook.checks.map((check) => <Check key={check.check} check={check} />)}
+      {playbook.checks.map((check) => (
+        <Check key={check.check} check={check} />
+      ))}
     </Panel>
   );
 }
@@ -69,15 +123,47 @@ export default function Diagnose({ query }) {
   return (
     <>
       <Crumbs of={[{ name: 'Runs', to: ['runs'] }, { name: run ?? 'no run', to: run && ['runs', run] }, { name: 'Diagnose' }]} />
-      <div class="head"><div class="grow"><h1>Why is {run} slow?</h1>{against && <p>Against {against}</p>}</div><a class="button" href={href(['pivot'], { run, against })}>What got slower</a></div>
-      {!run ? <Empty title="A run is needed"><p>Open one from the list of runs.</p></Empty> : (
+      <div class="head">
+        <div class="grow">
+          <h1>Why is {run} slow?</h1>
+          {against && <p>Against {against}</p>}
+        </div>
+        <a class="button" href={href(['pivot'], { run, against })}>
+          What got slower
+        </a>
+      </div>
+      {!run ? (
+        <Empty title="A run is needed">
+          <p>Open one from the list of runs.</p>
+        </Empty>
+      ) : (
         <Answer of={asked} wait="Going through the playbooks">
           {(data) => (
             <div class="stack">
               <Likely answer={data.answer} />
-              {data.hypotheses.length > 1 && <Panel title="Other causes, less likely"><ul class="stack tight">{data.hypotheses.slice(1).map((h) => <li key={h.playbook + h.cause}>{h.words} <span class="faint">{h.confidence}</span> <Scope scope={h.scope} /></li>)}</ul></Panel>}
-              {data.playbooks.filter((p) => p.recognised === 'yes').map((p) => <Playbook key={p.playbook} playbook={p} />)}
-              <div class="columns">{data.playbooks.filter((p) => p.recognised !== 'yes').map((p) => <Playbook key={p.playbook} playbook={p} />)}</div>
+              {data.hypotheses.length > 1 && (
+                <Panel title="Other causes, less likely">
+                  <ul class="stack tight">
+                    {data.hypotheses.slice(1).map((h) => (
+                      <li key={h.playbook + h.cause}>
+                        {h.words} <span class="faint">{h.confidence}</span> <Scope scope={h.scope} />
+                      </li>
+                    ))}
+                  </ul>
+                </Panel>
+              )}
+              {data.playbooks
+                .filter((p) => p.recognised === 'yes')
+                .map((p) => (
+                  <Playbook key={p.playbook} playbook={p} />
+                ))}
+              <div class="columns">
+                {data.playbooks
+                  .filter((p) => p.recognised !== 'yes')
+                  .map((p) => (
+                    <Playbook key={p.playbook} playbook={p} />
+                  ))}
+              </div>
             </div>
           )}
         </Answer>

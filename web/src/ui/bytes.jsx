@@ -9,7 +9,16 @@ import { Copy, Digest, Trouble, Wait } from './parts.jsx';
 export function Text({ lines }) {
   return (
     <pre class="bytes" tabIndex={0} aria-label="Bytes as text">
-      {lines.map((line) => <div key={line.offset}><span class="around">{line.before}</span>{line.cited && <mark>{line.cited}</mark>}<span class="around">{line.after}{line.cut ? ' …' : ''}</span></div>)}
+      {lines.map((line) => (
+        <div key={line.offset}>
+          <span class="around">{line.before}</span>
+          {line.cited && <mark>{line.cited}</mark>}
+          <span class="around">
+            {line.after}
+            {line.cut ? ' …' : ''}
+          </span>
+        </div>
+      ))}
     </pre>
   );
 }
@@ -21,7 +30,14 @@ export function Hex({ rows }) {
         const { cited_from: from, cited_to: to } = row;
         const cut = (text, a, b) => text.slice(a, b);
         return (
-          <div key={row.offset}><span class="around">{row.offset.toString(16).padStart(8, '0')}  {pairs(row.hex).padEnd(48)}</span><span class="around">{cut(row.text, 0, from)}</span>{to > from && <mark>{cut(row.text, from, to)}</mark>}<span class="around">{cut(row.text, to)}</span></div>
+          <div key={row.offset}>
+            <span class="around">
+              {row.offset.toString(16).padStart(8, '0')} {pairs(row.hex).padEnd(48)}
+            </span>
+            <span class="around">{cut(row.text, 0, from)}</span>
+            {to > from && <mark>{cut(row.text, from, to)}</mark>}
+            <span class="around">{cut(row.text, to)}</span>
+          </div>
         );
       })}
     </pre>
@@ -32,9 +48,12 @@ export function Bytes({ raw }) {
   const [state, setState] = useState({});
   useEffect(() => {
     const controller = new AbortController();
-    readCited(raw, controller.signal).then((view) => setState({ view }), (error) => {
-      if (error.name !== 'AbortError') setState({ error });
-    });
+    readCited(raw, controller.signal).then(
+      (view) => setState({ view }),
+      (error) => {
+        if (error.name !== 'AbortError') setState({ error });
+      },
+    );
     return () => controller.abort();
   }, [raw.digest, raw.offset, raw.length]);
   if (state.error) return <Trouble error={state.error} />;
@@ -43,7 +62,10 @@ export function Bytes({ raw }) {
   return (
     <div class="bytes-box">
       <div class="row tight faint">
-        <Digest of={raw.digest} /><span class="num">{raw.member ? `${raw.member}, ` : ''}byte {number(raw.offset)}, {size(raw.length)} of {size(view.size)}; the digest holds</span>
+        <Digest of={raw.digest} />
+        <span class="num">
+          {raw.member ? `${raw.member}, ` : ''}byte {number(raw.offset)}, {size(raw.length)} of {size(view.size)}; the digest holds
+        </span>
         <Copy text={`tracecore evidence cat ${raw.digest} --at ${raw.offset},${raw.length}`} label="Copy the command" />
       </div>
       {view.kind === 'text' ? <Text lines={view.lines} /> : <Hex rows={view.rows} />}

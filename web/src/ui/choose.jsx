@@ -15,12 +15,27 @@ export function groupsOf(runs) {
 
 export function Word({ label, value, onSet, runs, hint }) {
   const [text, setText] = useState(value ?? '');
-  useEffect(() => { setText(value ?? ''); }, [value]);
+  useEffect(() => {
+    setText(value ?? '');
+  }, [value]);
   const id = `words-${label}`;
   return (
-    <label class="word"><span class="faint">{label}</span>
-      <input class="field mono" list={id} value={text} placeholder={hint} onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => onSet(e.currentTarget.value.trim())} />
-      <datalist id={id}>{groupsOf(runs).flatMap((g) => [...(g.isGroup ? [<option key={g.group} value={g.group} />] : []), ...g.runs.map((r) => <option key={r.run_id} value={r.run_id} />)])}</datalist>
+    <label class="word">
+      <span class="faint">{label}</span>
+      <input
+        class="field mono"
+        list={id}
+        value={text}
+        placeholder={hint}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onChange={(e) => onSet(e.currentTarget.value.trim())}
+      />
+      <datalist id={id}>
+        {groupsOf(runs).flatMap((g) => [
+          ...(g.isGroup ? [<option key={g.group} value={g.group} />] : []),
+          ...g.runs.map((r) => <option key={r.run_id} value={r.run_id} />),
+        ])}
+      </datalist>
     </label>
   );
 }

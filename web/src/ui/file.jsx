@@ -17,7 +17,12 @@ function cited(digest, pointer) {
 function Found({ found }) {
   return (
     <pre class="bytes" tabIndex={0} aria-label="Lines of the file">
-      {found.slice(-LINES_MAX).map(({ line, number }) => <div key={number}><span class="around">{String(number).padStart(5)}  </span><mark>{line}</mark></div>)}
+      {found.slice(-LINES_MAX).map(({ line, number }) => (
+        <div key={number}>
+          <span class="around">{String(number).padStart(5)} </span>
+          <mark>{line}</mark>
+        </div>
+      ))}
     </pre>
   );
 }
@@ -28,7 +33,9 @@ export function WholeFile({ digest, pointer, find }) {
   useEffect(() => {
     if (raw) return undefined;
     const controller = new AbortController();
-    readFile(digest, find, controller.signal).then(setState, (error) => { if (error.name !== 'AbortError') setState({ error }); });
+    readFile(digest, find, controller.signal).then(setState, (error) => {
+      if (error.name !== 'AbortError') setState({ error });
+    });
     return () => controller.abort();
   }, [digest, pointer, find]);
   if (raw) return <Bytes raw={raw} />;
@@ -37,7 +44,15 @@ export function WholeFile({ digest, pointer, find }) {
   const { view, found } = state;
   return (
     <div class="bytes-box">
-      <div class="row tight faint"><Digest of={digest} /><span>{size(view.size)}{pointer ? `, ${pointer}` : ''}{found.length ? `, lines with ${find}` : ', from its beginning'}; the digest holds</span><Copy text={`tracecore evidence cat ${digest}`} label="Copy the command" /></div>
+      <div class="row tight faint">
+        <Digest of={digest} />
+        <span>
+          {size(view.size)}
+          {pointer ? `, ${pointer}` : ''}
+          {found.length ? `, lines with ${find}` : ', from its beginning'}; the digest holds
+        </span>
+        <Copy text={`tracecore evidence cat ${digest}`} label="Copy the command" />
+      </div>
       {found.length ? <Found found={found} /> : view.kind === 'text' ? <Text lines={view.lines} /> : <Hex rows={view.rows} />}
     </div>
   );

@@ -29,7 +29,10 @@ function fold(verdicts, depth) {
   const boxes = new Map();
   const causes = new Set(verdicts.flatMap((v) => (v.caused_by ?? []).map((c) => c.incident_id)));
   for (const v of verdicts) {
-    const from = (v.caused_by ?? []).map((c) => c.incident_id).sort().join();
+    const from = (v.caused_by ?? [])
+      .map((c) => c.incident_id)
+      .sort()
+      .join();
     const key = causes.has(v.incident_id) || isRoot(v) ? v.incident_id : `${v['pattern.name']}|${from}`;
     if (!boxes.has(key)) boxes.set(key, { key, verdicts: [], depth: depth.get(v.incident_id) });
     boxes.get(key).verdicts.push(v);
@@ -40,11 +43,16 @@ function fold(verdicts, depth) {
 function place(boxes) {
   const columns = [];
   for (const box of boxes) (columns[box.depth] ??= []).push(box);
-  columns.forEach((column, x) => column?.forEach((box, y) => {
-    box.x = x * (WIDTH + GAP_X);
-    box.y = y * (HEIGHT + GAP_Y);
-  }));
-  return { width: columns.length * (WIDTH + GAP_X) - GAP_X, height: Math.max(...columns.map((c) => c?.length ?? 0)) * (HEIGHT + GAP_Y) - GAP_Y };
+  columns.forEach((column, x) =>
+    column?.forEach((box, y) => {
+      box.x = x * (WIDTH + GAP_X);
+      box.y = y * (HEIGHT + GAP_Y);
+    }),
+  );
+  return {
+    width: columns.length * (WIDTH + GAP_X) - GAP_X,
+    height: Math.max(...columns.map((c) => c?.length ?? 0)) * (HEIGHT + GAP_Y) - GAP_Y,
+  };
 }
 
 export function Graph({ verdicts, chosen }) {
@@ -67,16 +75,33 @@ export function Graph({ verdicts, chosen }) {
             const x1 = from.x + WIDTH;
             const y1 = from.y + HEIGHT / 2;
             const y2 = to.y + HEIGHT / 2;
-            return <path key={`${from.key}>${to.key}`} class="edge" d={`M${x1} ${y1}C${x1 + GAP_X / 2} ${y1} ${to.x - GAP_X / 2} ${y2} ${to.x - 7} ${y2}m-6-4 6 4-6 4`} />;
+            return (
+              <path
+                key={`${from.key}>${to.key}`}
+                class="edge"
+                d={`M${x1} ${y1}C${x1 + GAP_X / 2} ${y1} ${to.x - GAP_X / 2} ${y2} ${to.x - 7} ${y2}m-6-4 6 4-6 4`}
+              />
+            );
           })}
         </svg>
         {boxes.map((box) => {
           const [v] = box.verdicts;
           const late = millis(v.first_seen) - start;
           return (
-            <a key={box.key} class={`box is-${isOpen(v) ? v.severity : 'done'}${box.verdicts.some((one) => one.incident_id === chosen) ? ' chosen' : ''}`} href={href(['incidents', v.incident_id])} style={{ left: `${box.x}px`, top: `${box.y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }} title={v.caused_by?.map((c) => c.why).join('\n')}>
-              <span class="row apart tight"><Severity of={v.severity} open={isOpen(v)} /><span class="faint num">{late > 0 ? `+${span(late)}` : 'first'}</span></span>
-              <strong>{box.verdicts.length > 1 ? `${box.verdicts.length} × ${pattern(v['pattern.name'])}` : pattern(v['pattern.name'])}</strong>
+            <a
+              key={box.key}
+              class={`box is-${isOpen(v) ? v.severity : 'done'}${box.verdicts.some((one) => one.incident_id === chosen) ? ' chosen' : ''}`}
+              href={href(['incidents', v.incident_id])}
+              style={{ left: `${box.x}px`, top: `${box.y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
+              title={v.caused_by?.map((c) => c.why).join('\n')}
+            >
+              <span class="row apart tight">
+                <Severity of={v.severity} open={isOpen(v)} />
+                <span class="faint num">{late > 0 ? `+${span(late)}` : 'first'}</span>
+              </span>
+              <strong>
+                {box.verdicts.length > 1 ? `${box.verdicts.length} × ${pattern(v['pattern.name'])}` : pattern(v['pattern.name'])}
+              </strong>
               <span class="clip soft">{v.headline}</span>
             </a>
           );

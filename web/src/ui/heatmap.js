@@ -8,8 +8,17 @@ const RACK_GAP = 12;
 const TITLE = 16;
 // So many nodes or fewer have their names above their tiles.
 const LABELLED = 80;
-const NAMES = { critical: 'critical', warning: 'warning', ok: 'cell', ground: 'ground', tile: 'raised', accent: 'accent', faint: 'faint',
-  criticalTile: 'critical-soft', warningTile: 'warning-soft' };
+const NAMES = {
+  critical: 'critical',
+  warning: 'warning',
+  ok: 'cell',
+  ground: 'ground',
+  tile: 'raised',
+  accent: 'accent',
+  faint: 'faint',
+  criticalTile: 'critical-soft',
+  warningTile: 'warning-soft',
+};
 
 /** Racks in order of their names; without racks one block. */
 function blocksOf(nodes) {
@@ -20,7 +29,9 @@ function blocksOf(nodes) {
     byRack.get(rack).push(node);
   }
   const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
-  return [...byRack].sort(([a], [b]) => compare(a, b)).map(([rack, list]) => ({ rack, nodes: list.sort((a, b) => compare(a.name, b.name)) }));
+  return [...byRack]
+    .sort(([a], [b]) => compare(a, b))
+    .map(([rack, list]) => ({ rack, nodes: list.sort((a, b) => compare(a.name, b.name)) }));
 }
 
 function tileOf(count, gpus) {
@@ -58,7 +69,8 @@ export function layOut(nodes, width) {
       rowHeight = 0;
     }
     if (hasRacks) titles.push({ text: block.rack || 'no rack', x, y: y + 11, width: blockWidth });
-    for (const [i, node] of block.nodes.entries()) tiles.push({ node, x: x + (i % perRow) * stepX, y: y + top + Math.floor(i / perRow) * stepY });
+    for (const [i, node] of block.nodes.entries())
+      tiles.push({ node, x: x + (i % perRow) * stepX, y: y + top + Math.floor(i / perRow) * stepY });
     x += blockWidth + RACK_GAP;
     rowHeight = Math.max(rowHeight, top + Math.ceil(block.nodes.length / perRow) * stepY - tile.gapY);
   }
@@ -88,12 +100,16 @@ function drawShape(ctx, colours, state, x, y, size) {
     ctx.strokeStyle = colours.ground;
     ctx.lineWidth = Math.max(1, size / 7);
     ctx.beginPath();
-    ctx.moveTo(x + size * 0.25, y + size * 0.25); ctx.lineTo(x + size * 0.75, y + size * 0.75);
-    ctx.moveTo(x + size * 0.75, y + size * 0.25); ctx.lineTo(x + size * 0.25, y + size * 0.75);
+    ctx.moveTo(x + size * 0.25, y + size * 0.25);
+    ctx.lineTo(x + size * 0.75, y + size * 0.75);
+    ctx.moveTo(x + size * 0.75, y + size * 0.25);
+    ctx.lineTo(x + size * 0.25, y + size * 0.75);
     ctx.stroke();
   } else if (state === 'warning') {
     ctx.beginPath();
-    ctx.moveTo(x + size / 2, y); ctx.lineTo(x + size, y + size); ctx.lineTo(x, y + size);
+    ctx.moveTo(x + size / 2, y);
+    ctx.lineTo(x + size, y + size);
+    ctx.lineTo(x, y + size);
     ctx.fill();
   } else {
     ctx.fillRect(x, y, size, size);
@@ -123,7 +139,14 @@ export function drawFleet(canvas, plan, { chosen, found }) {
     ctx.fillRect(x, y, tile.width, tile.height);
     const cells = node.gpus.length ? node.gpus : [{ state: node.state }];
     cells.forEach((gpu, i) => {
-      drawShape(ctx, colours, gpu.state, x + 2 + (i % tile.across) * (tile.cell + 1), y + 2 + Math.floor(i / tile.across) * (tile.cell + 1), tile.cell);
+      drawShape(
+        ctx,
+        colours,
+        gpu.state,
+        x + 2 + (i % tile.across) * (tile.cell + 1),
+        y + 2 + Math.floor(i / tile.across) * (tile.cell + 1),
+        tile.cell,
+      );
     });
     if (node.state !== 'ok') {
       ctx.strokeStyle = colours[node.state];

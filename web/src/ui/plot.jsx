@@ -45,31 +45,51 @@ export function Plot({ x, series, time = false, names, unit, lines = [], height 
   const [theme] = useTheme();
   useEffect(() => {
     const axis = { stroke: colour('faint'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '11px sans-serif' };
-    const u = new uPlot({
-      width: ref.current.clientWidth || 600,
-      height,
-      legend: { live: true },
-      padding: [10, 30, 0, 0],
-      cursor: { points: { size: 8 } },
-      tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC'),
-      scales: { x: { time } },
-      axes: [
-        { ...axis, ...(names ? { values: (_, splits) => splits.map((i) => (Number.isInteger(i) ? names[i] ?? '' : '')), rotate: names.length > 12 ? -40 : 0, size: names.length > 12 ? 70 : 34 } : {}) },
-        { ...axis, size: 72, values: (_, splits) => splits.map(number) },
-      ],
-      series: [
-        names ? { label: 'run', value: (_, v) => names[v] ?? '' } : time ? { label: 'UTC' } : { label: 'x' },
-        ...series.map((one, i) => ({
-          label: one.name, stroke: colour(PALETTE[i % PALETTE.length]), width: one.width ?? 2, dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length],
-          points: { show: one.points ?? x.length < 80, size: 7, fill: colour(PALETTE[i % PALETTE.length]) },
-          value: (_, v) => (v === null || v === undefined ? '–' : `${number(v)}${unit ? ` ${unit}` : ''}`), spanGaps: true,
-        })),
-      ],
-      plugins: [linesPlugin(lines)],
-    }, [x, ...series.map((one) => one.values)], ref.current);
+    const u = new uPlot(
+      {
+        width: ref.current.clientWidth || 600,
+        height,
+        legend: { live: true },
+        padding: [10, 30, 0, 0],
+        cursor: { points: { size: 8 } },
+        tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC'),
+        scales: { x: { time } },
+        axes: [
+          {
+            ...axis,
+            ...(names
+              ? {
+                  values: (_, splits) => splits.map((i) => (Number.isInteger(i) ? (names[i] ?? '') : '')),
+                  rotate: names.length > 12 ? -40 : 0,
+                  size: names.length > 12 ? 70 : 34,
+                }
+              : {}),
+          },
+          { ...axis, size: 72, values: (_, splits) => splits.map(number) },
+        ],
+        series: [
+          names ? { label: 'run', value: (_, v) => names[v] ?? '' } : time ? { label: 'UTC' } : { label: 'x' },
+          ...series.map((one, i) => ({
+            label: one.name,
+            stroke: colour(PALETTE[i % PALETTE.length]),
+            width: one.width ?? 2,
+            dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length],
+            points: { show: one.points ?? x.length < 80, size: 7, fill: colour(PALETTE[i % PALETTE.length]) },
+            value: (_, v) => (v === null || v === undefined ? '–' : `${number(v)}${unit ? ` ${unit}` : ''}`),
+            spanGaps: true,
+          })),
+        ],
+        plugins: [linesPlugin(lines)],
+      },
+      [x, ...series.map((one) => one.values)],
+      ref.current,
+    );
     const observer = new ResizeObserver(([entry]) => u.setSize({ width: Math.max(200, entry.contentRect.width), height }));
     observer.observe(ref.current);
-    return () => { observer.disconnect(); u.destroy(); };
+    return () => {
+      observer.disconnect();
+      u.destroy();
+    };
   }, [theme, JSON.stringify([x, series, lines, names])]);
   return <div class="plot-box" ref={ref} role="img" aria-label={label ?? series.map((one) => one.name).join(', ')} />;
 }

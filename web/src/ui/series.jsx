@@ -22,7 +22,8 @@ function joined(list) {
   };
 }
 
-const nameOf = (one) => [one.node, one.gpu && `GPU ${gpuName(one.gpu)}`, one.rank !== null && `rank ${one.rank}`].filter(Boolean).join(' ') || one.metric;
+const nameOf = (one) =>
+  [one.node, one.gpu && `GPU ${gpuName(one.gpu)}`, one.rank !== null && `rank ${one.rank}`].filter(Boolean).join(' ') || one.metric;
 
 /** One metric of a run. The series that are asked about come first. */
 export function RunSeries({ run, metric, family, node }) {
@@ -32,7 +33,12 @@ export function RunSeries({ run, metric, family, node }) {
       {(data) => {
         if (data.series.length === 0) return <p class="soft">No series of it is stored.</p>;
         const list = data.series.map((one) => ({ ...one, name: nameOf(one) })).sort((a, b) => (b.node === node) - (a.node === node));
-        return <><Plot time label={`${metric} over time`} unit={list[0].unit} {...joined(list)} />{data.truncated && <p class="faint">The first {count(SERIES_MAX, 'series', 'series')} are shown.</p>}</>;
+        return (
+          <>
+            <Plot time label={`${metric} over time`} unit={list[0].unit} {...joined(list)} />
+            {data.truncated && <p class="faint">The first {count(SERIES_MAX, 'series', 'series')} are shown.</p>}
+          </>
+        );
       }}
     </Answer>
   );
@@ -47,7 +53,10 @@ export function NodeSeries({ node, from, to }) {
   useEffect(() => {
     const controller = new AbortController();
     const sql = `SELECT metric, any_value(unit) AS unit, gpu_uuid, window_start, avg(mean) AS mean FROM telemetry_slice_fact WHERE node_name = ${quote(node)} AND window_start BETWEEN ${quote(iso(from - AROUND_MS))}::TIMESTAMP AND ${quote(iso(to + AROUND_MS))}::TIMESTAMP GROUP BY metric, gpu_uuid, window_start ORDER BY metric, gpu_uuid, window_start`;
-    post('sql', { sql }, { signal: controller.signal }).then((data) => setRows(data.rows), () => setRows([]));
+    post('sql', { sql }, { signal: controller.signal }).then(
+      (data) => setRows(data.rows),
+      () => setRows([]),
+    );
     return () => controller.abort();
   }, [node, from, to]);
   if (!rows || rows.length === 0) return null;
@@ -60,16 +69,36 @@ export function NodeSeries({ node, from, to }) {
     if (!series.has(name)) series.set(name, { name, points: [] });
     series.get(name).points.push([Date.parse(at.includes('Z') ? at : `${at.replace(' ', 'T')}Z`), mean]);
   }
-  const moved = ({ series }) => Math.max(...[...series.values()].map(({ points }) => {
-    const values = points.map(([, v]) => v);
-    return (Math.max(...values) - Math.min(...values)) / (Math.abs(values[0]) + 1e-9);
-  }));
-  const shown = [...metrics.values()].filter((one) => [...one.series.values()].some(({ points }) => points.length > 1)).sort((a, b) => moved(b) - moved(a)).slice(0, PLOTS_MAX);
+  const moved = ({ series }) =>
+    Math.max(
+      ...[...series.values()].map(({ points }) => {
+        const values = points.map(([, v]) => v);
+        return (Math.max(...values) - Math.min(...values)) / (Math.abs(values[0]) + 1e-9);
+      }),
+    );
+  const shown = [...metrics.values()]
+    .filter((one) => [...one.series.values()].some(({ points }) => points.length > 1))
+    .sort((a, b) => moved(b) - moved(a))
+    .slice(0, PLOTS_MAX);
   if (shown.length === 0) return null;
   const lines = [{ at: from / 1000, label: 'began', tone: 'critical' }];
   return (
     <div class="columns">
-      {shown.map((one) => <figure key={one.metric}><h3><code>{one.metric}</code> <span class="faint">{one.unit}</span></h3><Plot time height={170} unit={one.unit} lines={lines} label={`${one.metric} of ${node}`} {...joined([...one.series.values()].slice(0, 8))} /></figure>)}
+      {shown.map((one) => (
+        <figure key={one.metric}>
+          <h3>
+            <code>{one.metric}</code> <span class="faint">{one.unit}</span>
+          </h3>
+          <Plot
+            time
+            height={170}
+            unit={one.unit}
+            lines={lines}
+            label={`${one.metric} of ${node}`}
+            {...joined([...one.series.values()].slice(0, 8))}
+          />
+        </figure>
+      ))}
     </div>
   );
 }

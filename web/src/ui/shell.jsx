@@ -9,9 +9,19 @@ const ICONS = {
   claims: 'M12 3 4 6v6c0 4.5 3.4 7.6 8 9 4.6-1.4 8-4.5 8-9V6l-8-3Zm-3.5 9 2.5 2.5 4.5-5',
   ask: 'M4 6h16M4 12h10M4 18h7m6-3v.01M17 12a2 2 0 1 1 2 2c-1 0-2 .7-2 2',
 };
-const PLACES = [['incidents', 'Incidents'], ['fleet', 'Fleet'], ['runs', 'Runs'], ['claims', 'Claims'], ['ask', 'Ask']];
+const PLACES = [
+  ['incidents', 'Incidents'],
+  ['fleet', 'Fleet'],
+  ['runs', 'Runs'],
+  ['claims', 'Claims'],
+  ['ask', 'Ask'],
+];
 const LINKS = {
-  starting: 'connecting', live: 'live', polling: 'asks every 10 s', down: 'no connection', refused: 'token needed',
+  starting: 'connecting',
+  live: 'live',
+  polling: 'asks every 10 s',
+  down: 'no connection',
+  refused: 'token needed',
 };
 
 export function Nav({ section, open, link, theme, setTheme, help }) {
@@ -19,19 +29,37 @@ export function Nav({ section, open, link, theme, setTheme, help }) {
   return (
     <nav class="side" aria-label="Pages">
       <a class="brand" href={href(['incidents'])}>
-        <svg viewBox="0 0 32 32" aria-hidden="true"><path class="curve" d="M3 20h7l3-12 5 17 4-10h7" /></svg>tracecore
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <path class="curve" d="M3 20h7l3-12 5 17 4-10h7" />
+        </svg>
+        tracecore
       </a>
       {PLACES.map(([id, name]) => (
         <a key={id} class="place" href={href([id])} aria-current={id === section ? 'page' : undefined}>
-          <svg viewBox="0 0 24 24" aria-hidden="true"><path d={ICONS[id]} /></svg>{name}
-          {id === 'incidents' && open > 0 && <span class="badge num">{open}<span class="hidden-words"> open</span></span>}
+          <svg viewBox="0 0 24 24" aria-hidden="true">
+            <path d={ICONS[id]} />
+          </svg>
+          {name}
+          {id === 'incidents' && open > 0 && (
+            <span class="badge num">
+              {open}
+              <span class="hidden-words"> open</span>
+            </span>
+          )}
         </a>
       ))}
       <div class="foot">
-        <span class="said" role="status"><span class={`dot ${link}`} />{LINKS[link]}</span>
+        <span class="said" role="status">
+          <span class={`dot ${link}`} />
+          {LINKS[link]}
+        </span>
         <div class="row tight">
-          <button type="button" class="button small" onClick={() => setTheme(other)} title={`Show it ${other}`}>{other === 'light' ? 'Light' : 'Dark'}</button>
-          <button type="button" class="button small" onClick={help} title="Keys" aria-label="Keys">?</button>
+          <button type="button" class="button small" onClick={() => setTheme(other)} title={`Show it ${other}`}>
+            {other === 'light' ? 'Light' : 'Dark'}
+          </button>
+          <button type="button" class="button small" onClick={help} title="Keys" aria-label="Keys">
+            ?
+          </button>
         </div>
       </div>
     </nav>
@@ -39,20 +67,44 @@ export function Nav({ section, open, link, theme, setTheme, help }) {
 }
 
 const KEYS = [
-  ['j  k', 'next row, the one before'], ['Enter', 'open it'], ['/', 'search, or the query'], ['Esc', 'back; out of a field'],
-  ['g i', 'incidents'], ['g f', 'fleet'], ['g r', 'runs'], ['g c', 'claims'], ['g a', 'ask'], ['← → ↑ ↓', 'in the heat map of the fleet'], ['?', 'this list'],
+  ['j  k', 'next row, the one before'],
+  ['Enter', 'open it'],
+  ['/', 'search, or the query'],
+  ['Esc', 'back; out of a field'],
+  ['g i', 'incidents'],
+  ['g f', 'fleet'],
+  ['g r', 'runs'],
+  ['g c', 'claims'],
+  ['g a', 'ask'],
+  ['← → ↑ ↓', 'in the heat map of the fleet'],
+  ['?', 'this list'],
 ];
 
 export function Help({ close }) {
   const ref = useRef(null);
-  useEffect(() => { ref.current.showModal(); }, []);
+  useEffect(() => {
+    ref.current.showModal();
+  }, []);
   return (
     <dialog ref={ref} onClose={close} aria-labelledby="help-title">
       <div class="stack">
         <h2 id="help-title">Keys</h2>
-        <dl class="facts">{KEYS.map(([key, what]) => <><dt key={key}><kbd>{key}</kbd></dt><dd>{what}</dd></>)}</dl>
+        <dl class="facts">
+          {KEYS.map(([key, what]) => (
+            <>
+              <dt key={key}>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </>
+          ))}
+        </dl>
         <p class="soft">The address of a page holds its state: send it to somebody, and they see the same.</p>
-        <div><button type="button" class="button main-one" onClick={() => ref.current.close()}>Close</button></div>
+        <div>
+          <button type="button" class="button main-one" onClick={() => ref.current.close()}>
+            Close
+          </button>
+        </div>
       </div>
     </dialog>
   );

@@ -23,7 +23,9 @@ export function Strip({ sides, unit, width = 206 }) {
         const y = 12 + i * 19;
         return (
           <g key={side.name} class={i === 0 ? 'side-base' : 'side-new'}>
-            {Number.isFinite(side.low) && Number.isFinite(side.high) && <line class="interval" x1={x(side.low)} x2={x(side.high)} y1={y} y2={y} />}
+            {Number.isFinite(side.low) && Number.isFinite(side.high) && (
+              <line class="interval" x1={x(side.low)} x2={x(side.high)} y1={y} y2={y} />
+            )}
             {side.values.map((value, k) => (
               <g key={k} transform={`translate(${x(value)} ${y})`}>
                 <title>{`${side.labels?.[k] ?? side.name}: ${number(value)} ${unit ?? ''}`}</title>
@@ -80,28 +82,70 @@ export function Curves({ sides, xName, yName, better }) {
   const y = (v) => height - bottom - (v / yMost) * (height - bottom - top);
   return (
     <figure>
-      <Wide kind="curves-box" label="Plot"><svg class="curves" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${yName} over ${xName}: ${points.map((p) => `${p.label}: ${number(p.x)}, ${number(p.y)}`).join('; ')}`}>
-        {niceTicks(0, yMost, 5).map((t) => <g key={t}><line class="grid" x1={left} x2={width - right} y1={y(t)} y2={y(t)} /><text class="tick-text" x={left - 8} y={y(t) + 4} text-anchor="end">{number(t)}</text></g>)}
-        {niceTicks(0, xMost, 6).map((t) => <text key={t} class="tick-text" x={x(t)} y={height - bottom + 17} text-anchor="middle">{number(t)}</text>)}
-        <text class="axis-name" x={left + (width - left - right) / 2} y={height - 6} text-anchor="middle">{xName}</text>
-        <text class="axis-name" transform={`translate(13 ${top + (height - top - bottom) / 2}) rotate(-90)`} text-anchor="middle">{yName}</text>
-        {better && <text class="hint" x={width - right} y={height - bottom - 8} text-anchor="end">{better}</text>}
-        {sides.map((side, i) => (
-          <g key={side.name} class={i === 0 ? 'side-base' : 'side-new'}>
-            <path class="curve-line" d={side.points.map((p, k) => `${k ? 'L' : 'M'}${x(p.x)} ${y(p.y)}`).join('')} />
-            {side.points.map((p) => (
-              <g key={p.label} transform={`translate(${x(p.x)} ${y(p.y)})`} onMouseEnter={() => setOver({ side, p })} onMouseLeave={() => setOver(null)}>
-                {Number.isFinite(p.low) && <line class="interval" x1="0" x2="0" y1={y(p.low) - y(p.y)} y2={y(p.high) - y(p.y)} />}
-                {i === 0 ? <circle class="dot-mark" r="5" /> : <path class="dot-mark" d="M0-6.5 6.5 0 0 6.5-6.5 0Z" />}
-                <text class="point-text" x="10" y={i === 0 ? 16 : -9}>{p.label}</text>
-              </g>
-            ))}
-          </g>
-        ))}
-      </svg></Wide>
+      <Wide kind="curves-box" label="Plot">
+        <svg
+          class="curves"
+          viewBox={`0 0 ${width} ${height}`}
+          role="img"
+          aria-label={`${yName} over ${xName}: ${points.map((p) => `${p.label}: ${number(p.x)}, ${number(p.y)}`).join('; ')}`}
+        >
+          {niceTicks(0, yMost, 5).map((t) => (
+            <g key={t}>
+              <line class="grid" x1={left} x2={width - right} y1={y(t)} y2={y(t)} />
+              <text class="tick-text" x={left - 8} y={y(t) + 4} text-anchor="end">
+                {number(t)}
+              </text>
+            </g>
+          ))}
+          {niceTicks(0, xMost, 6).map((t) => (
+            <text key={t} class="tick-text" x={x(t)} y={height - bottom + 17} text-anchor="middle">
+              {number(t)}
+            </text>
+          ))}
+          <text class="axis-name" x={left + (width - left - right) / 2} y={height - 6} text-anchor="middle">
+            {xName}
+          </text>
+          <text class="axis-name" transform={`translate(13 ${top + (height - top - bottom) / 2}) rotate(-90)`} text-anchor="middle">
+            {yName}
+          </text>
+          {better && (
+            <text class="hint" x={width - right} y={height - bottom - 8} text-anchor="end">
+              {better}
+            </text>
+          )}
+          {sides.map((side, i) => (
+            <g key={side.name} class={i === 0 ? 'side-base' : 'side-new'}>
+              <path class="curve-line" d={side.points.map((p, k) => `${k ? 'L' : 'M'}${x(p.x)} ${y(p.y)}`).join('')} />
+              {side.points.map((p) => (
+                <g
+                  key={p.label}
+                  transform={`translate(${x(p.x)} ${y(p.y)})`}
+                  onMouseEnter={() => setOver({ side, p })}
+                  onMouseLeave={() => setOver(null)}
+                >
+                  {Number.isFinite(p.low) && <line class="interval" x1="0" x2="0" y1={y(p.low) - y(p.y)} y2={y(p.high) - y(p.y)} />}
+                  {i === 0 ? <circle class="dot-mark" r="5" /> : <path class="dot-mark" d="M0-6.5 6.5 0 0 6.5-6.5 0Z" />}
+                  <text class="point-text" x="10" y={i === 0 ? 16 : -9}>
+                    {p.label}
+                  </text>
+                </g>
+              ))}
+            </g>
+          ))}
+        </svg>
+      </Wide>
       <figcaption class="row soft">
-        {sides.map((side, i) => <span key={side.name} class={`row tight ${i === 0 ? 'side-base' : 'side-new'}`}><svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">{i === 0 ? <circle class="dot-mark" r="4" /> : <path class="dot-mark" d="M0-5.5 5.5 0 0 5.5-5.5 0Z" />}</svg>{side.name}</span>)}
-        <span class="faint num">{over ? `${over.side.name}, ${over.p.label}: ${number(over.p.x)} and ${number(over.p.y)}` : 'labels are the concurrency'}</span>
+        {sides.map((side, i) => (
+          <span key={side.name} class={`row tight ${i === 0 ? 'side-base' : 'side-new'}`}>
+            <svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">
+              {i === 0 ? <circle class="dot-mark" r="4" /> : <path class="dot-mark" d="M0-5.5 5.5 0 0 5.5-5.5 0Z" />}
+            </svg>
+            {side.name}
+          </span>
+        ))}
+        <span class="faint num">
+          {over ? `${over.side.name}, ${over.p.label}: ${number(over.p.x)} and ${number(over.p.y)}` : 'labels are the concurrency'}
+        </span>
       </figcaption>
     </figure>
   );

@@ -20,7 +20,13 @@ export function useTheme() {
     listeners.add(setTheme);
     return () => listeners.delete(setTheme);
   }, []);
-  return [theme, (to) => { localStorage.setItem(KEY, to); changed(); }];
+  return [
+    theme,
+    (to) => {
+      localStorage.setItem(KEY, to);
+      changed();
+    },
+  ];
 }
 
 /** A colour of the style sheet, for what is drawn on a canvas. */
