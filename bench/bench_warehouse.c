@@ -2,12 +2,13 @@
 /*
  * The warehouse with ten million telemetry slices:
  *
- *   bench_warehouse [--rows N] [--dir DIR] [--json]
+ *   bench_warehouse [--rows N] [--dir DIR] [--keep DIR] [--json]
  *
  * Loads them through tc_rows and data chunks, beside DuckDB's own row-by-row appender with the same
  * rows; counts the bytes on disk; asks questions of the pivot, and takes its steps (run show
- * --slower-than, diagnose), each 20 times. Exits 1 when a
- * limit of docs/internals/warehouse.md is breached, 2 when something could not be measured.
+ * --slower-than, diagnose), each 20 times. With --keep only the questions: the rows are loaded into
+ * that folder once and stay there. Exits 1 when a limit of docs/internals/warehouse.md is breached,
+ * 2 when something could not be measured.
  */
 #include "warehouse_fleet.h"
 #include "warehouse_load.h"
@@ -304,6 +305,21 @@ static void ask_all(const char *dir, const struct fleet *f, size_t count, bool g
     tc_warehouse_close(w);
 }
 
+/* Questions alone, of rows that are loaded once. */
+static void ask_kept(struct source *s, size_t count, bool gate)
+{
+    char file[600];
+    struct stat st;
+    (void)snprintf(file, sizeof file, "%s/" TC__DUCKDB_FILE, keep);
+    fleet_init(&s->fleet);
+    if (stat(file, &st) != 0) {
+        struct spent took = load_chunks(keep, s, count);
+        say_load("data chunks", count, took, file_bytes(keep));
+    }
+    ask_all(keep, &s->fleet, count, gate);
+    pivot_all(keep, &s->fleet, count, gate);
+}
+
 int main(int argc, char **argv)
 {
     char dir[400] = "/tmp/tc_bench_XXXXXX";
@@ -311,6 +327,11 @@ int main(int argc, char **argv)
     char by_row[500];
     size_t count = read_options(argc, argv, dir, sizeof dir);
     struct source *s = calloc(1, sizeof *s);
+    if (s != NULL && keep != NULL) {
+        ask_kept(s, count, count >= ROWS_DEFAULT);
+        free(s);
+        return status;
+    }
     if (s == NULL || mkdtemp(dir) == NULL) {
         die(dir, "cannot be made");
     }

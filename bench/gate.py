@@ -54,7 +54,8 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
   --warehouse [OPTIONS]
                        instead: ten million telemetry slices, then as many requests: load, room on
                        disk, queries
-                       (--rows N, --dir DIR, --json)
+                       (--rows N, --dir DIR, --json; --keep DIR: the slices stay there and are
+                       loaded once)
   --compare [OPTIONS]  instead: a comparison of 10,000 runs x 50 metrics, reading included
                        (--runs N, --dir DIR, --json; --power: false alarms and power)
 

@@ -160,10 +160,14 @@ static void say_load(const char *how, size_t count, struct spent took, uint64_t 
     (void)fflush(stdout);
 }
 
+/* What --keep names: a folder that stays, whose rows are loaded once. */
+static const char *keep = NULL;
+
 static size_t read_options(int argc, char **argv, char *dir, size_t size)
 {
     static const struct option options[] = {{"rows", required_argument, NULL, 'r'},
                                             {"dir", required_argument, NULL, 'd'},
+                                            {"keep", required_argument, NULL, 'k'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
@@ -175,11 +179,13 @@ static size_t read_options(int argc, char **argv, char *dir, size_t size)
         }
         if (option == 'd') {
             (void)snprintf(dir, size, "%s/tc_bench_XXXXXX", optarg);
+        } else if (option == 'k') {
+            keep = optarg;
         } else if (option == 'j') {
             as_json = true;
         } else {
             (void)fprintf(option == 'h' ? stdout : stderr,
-                          "usage: %s [--rows N] [--dir DIR] [--json]\n", argv[0]);
+                          "usage: %s [--rows N] [--dir DIR] [--keep DIR] [--json]\n", argv[0]);
             exit(option == 'h' ? 0 : 2);
         }
     }

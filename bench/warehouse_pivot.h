@@ -52,6 +52,16 @@ static void add_run(struct tc_warehouse *w, const char *id, uint32_t epoch, doub
     tc_rows_destroy(points);
 }
 
+/* Whether an earlier benchmark has added them (--keep). */
+static bool has_runs(struct tc_warehouse *w)
+{
+    struct tc_query query = {.sql = TC_LIT("SELECT run_id FROM benchmark_run_fact")};
+    struct tc_error err;
+    size_t rows = 0;
+    must(tc_warehouse_query(w, &query, count_rows, &rows, NULL, &err), "runs", &err);
+    return rows > 0;
+}
+
 enum pivot_step { STEP_POINTS, STEP_SCOPES, STEP_NODE, STEP_DIAGNOSE, STEPS };
 
 /* All that the command does of this step: the run and its base are found each time. */
@@ -101,8 +111,8 @@ static void pivot_all(const char *dir, const struct fleet *f, size_t count, bool
     fleet_run_id(base, sizeof base, 0);
     fleet_run_id(run, sizeof run, epoch * FLEET_JOBS);
     struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_WRITE);
-    add_run(w, base, 0, 1000);
-    if (epoch > 0) {
+    if (epoch > 0 && !has_runs(w)) {
+        add_run(w, base, 0, 1000);
         add_run(w, run, epoch, 1300);
     }
     for (enum pivot_step step = 0; epoch > 0 && step < STEPS; step++) {

@@ -59,7 +59,7 @@ struct tc_option {
         .name = (option), .argument = (value), .take = (function), .help = __VA_ARGS__ \
     }
 #define TC_OPTION_AT(type, member, kind) \
-    .at = offsetof(type, member) + 0 * sizeof(&((type *)NULL)->member == (kind *)NULL)
+    .at = (offsetof(type, member) + 0 * sizeof(&((type *)NULL)->member == (kind *)NULL))
 
 /* As `words`: the names of all commands. */
 #define TC_WORDS_COMMANDS "*"

@@ -451,6 +451,21 @@ static tc_status check_pairs(const struct tc_comparison *c,
                    tc_unpaired_name(u->why));
 }
 
+/* Of one value alone no test says anything; beside other series such a one is told as equal. */
+static tc_status check_equal(const struct tc_comparison *c, struct tc_error *err)
+{
+    for (size_t n = 0; n < c->pair_count; n++) {
+        if (!c->pairs[n].is_equal) {
+            return TC_OK;
+        }
+    }
+    struct tc_slice name = c->pairs[0].sides[TC_SIDE_BASE].series->name;
+    return tc_fail(err, TC_E_USAGE, 0,
+                   "all values of %.*s are equal on both sides, in each of %zu series: there is "
+                   "nothing to test; `tracecore run diff A B` shows them",
+                   TC_FMT(tc_slice_head(name, 80)), c->pair_count);
+}
+
 /* One run says nothing of chance. */
 static tc_status check_replicates(const struct tc_comparison *c, struct tc_error *err)
 {
@@ -481,6 +496,7 @@ static tc_status compare(struct tc_warehouse *w, const struct tc_slice words[TC_
     TC_TRY(check_metrics(c, options, err));
     TC_TRY(tc_compare_sets(c, options, err));
     TC_TRY(check_pairs(c, options, err));
+    TC_TRY(check_equal(c, err));
     return tc_differences_find(&c->groups[TC_SIDE_BASE], &c->groups[TC_SIDE_CANDIDATE], &c->differs,
                                err);
 }

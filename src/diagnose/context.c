@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/grow.h"
+#include "warehouse/telemetry_sql.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,10 +39,17 @@ enum {
     COL_LAST,
 };
 
-static const char TELEMETRY_SQL[] =
-    "SELECT metric, node_name, gpu_uuid, rank_id, pod_uid, point, max(source_digest) AS digest, "
-    "count(*) AS windows, avg(mean) AS mean, max(max) AS max, min(min) AS min, max(last) AS last "
-    "FROM telemetry_slice_fact WHERE run_id IN (";
+#define SERIES_KEY "metric, node_name, gpu_uuid, rank_id, pod_uid, point"
+#define SERIES_SUMS                                                                        \
+    "count(*) AS counted, sum(mean) AS total, count(mean) AS means, max(max) AS highest, " \
+    "min(min) AS lowest, max(last) AS latest"
+#define SERIES_NUMBERS                                                           \
+    "CAST(sum(counted) AS BIGINT) AS windows, sum(total) / sum(means) AS mean, " \
+    "max(highest) AS max, min(lowest) AS min, max(latest) AS last"
+static const char TELEMETRY_SQL[] = TC_TELEMETRY_SUMS(SERIES_SUMS) "run_id IN (";
+#define SERIES_COLUMNS SERIES_KEY ", max(source_digest) AS digest, " SERIES_NUMBERS
+#define SERIES_GROUPS "GROUP BY " SERIES_KEY " ORDER BY " SERIES_KEY
+static const char TEXTS_SQL[] = TC_TELEMETRY_TEXTS(SERIES_COLUMNS) SERIES_GROUPS;
 
 static struct tc_bind bind_text(struct tc_slice text)
 {
@@ -60,9 +68,8 @@ static tc_status ask_telemetry(struct tc_warehouse *w, const struct tc_bind *run
     for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         tc_grow_format(&sql, "{}'{}'", i == 0 ? "" : ", ", NAMES[i].metric);
     }
-    tc_grow_lit(&sql, ") GROUP BY metric, node_name, gpu_uuid, rank_id, pod_uid, point "
-                      "ORDER BY metric, node_name, gpu_uuid, rank_id, pod_uid, point");
-    tc_grow_str(&sql, tc_slice_make("", 1)); /* its end, as a string of C */
+    tc_grow_lit(&sql, ")");
+    tc_grow_str(&sql, tc_slice_make(TEXTS_SQL, sizeof TEXTS_SQL)); /* with its end */
     tc_status status = sql.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the question")
                                   : tc_answer_query(w, sql.buf.data, runs, run_count, out, err);
     tc_grow_fini(&sql);

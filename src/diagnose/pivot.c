@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/sort.h"
 #include "stats/stats.h"
+#include "warehouse/telemetry_sql.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,15 +45,18 @@ enum {
 };
 
 /* One row per series. A GPU is on one node and in one pod: those are keys only where there is no
- * GPU, as grouping by long texts is what costs. */
-#define NODE_KEY "CASE WHEN gpu_uuid IS NULL THEN node_name END"
-#define POD_KEY "CASE WHEN gpu_uuid IS NULL THEN pod_uid END"
+ * GPU. */
+#define SERIES_SUMS "sum(mean) AS total, count(mean) AS counted"
+#define SERIES_OF "run_id = ?{} AND mean IS NOT NULL"
+#define SERIES_COLUMNS                                                                          \
+    "max(family) AS family, metric, max(unit) AS unit, max(node_name) AS node_name, gpu_uuid, " \
+    "rank_id, max(pod_uid) AS pod_uid, point, max(source_digest) AS digest, "                   \
+    "max(" TC_TELEMETRY_RUN_JOIN ") AS run_join, sum(total) / sum(counted) AS mean"
+#define SERIES_GROUPS                                                                            \
+    "GROUP BY metric, gpu_uuid, rank_id, point, CASE WHEN gpu_uuid IS NULL THEN node_name END, " \
+    "CASE WHEN gpu_uuid IS NULL THEN pod_uid END"
 static const char SERIES_SQL[] =
-    "SELECT max(family) AS family, metric, max(unit) AS unit, max(node_name) AS node_name, "
-    "gpu_uuid, rank_id, max(pod_uid) AS pod_uid, point, max(source_digest) AS digest, "
-    "max(run_join) AS run_join, avg(mean) AS mean "
-    "FROM telemetry_slice_fact WHERE run_id = ?{} AND mean IS NOT NULL "
-    "GROUP BY metric, gpu_uuid, rank_id, point, " NODE_KEY ", " POD_KEY;
+    TC_TELEMETRY_SUMS(SERIES_SUMS) SERIES_OF TC_TELEMETRY_TEXTS(SERIES_COLUMNS) SERIES_GROUPS;
 
 static struct tc_bind bind_text(struct tc_slice text)
 {

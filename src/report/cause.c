@@ -78,7 +78,8 @@ static void put_checks(struct tc_report *r, const struct tc_diagnosis *diagnosis
             }
             if (t == NULL) {
                 t = tc_doc_table(d, TC_LIT("What the checks read in the telemetry of the run: "
-                                           "readings, each with the file that it stands in"));
+                                           "readings of one run, so no interval can be given; "
+                                           "each with the file that it stands in"));
                 tc_doc_column(d, t, TC_LIT("check"), false);
                 tc_doc_column(d, t, TC_LIT("answer"), false);
                 tc_doc_column(d, t, TC_LIT("what it read"), false);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of SQL for one row per series of telemetry. Grouping slices by the texts that say where
+ * they were measured is what costs, so this adds up numbers by the number of their scope, and joins
+ * the texts to what is left, a row per series and not per slice
+ * (docs/decisions/0015-scopes.md). The only place above the engine that names its two tables;
+ * telemetry_slice_fact, which has the same, is for all other queries.
+ *
+ *   TC_TELEMETRY_SUMS("sum(mean) AS total") condition TC_TELEMETRY_TEXTS("metric, node_name, ...")
+ *   "GROUP BY metric, node_name, ..."
+ *
+ * A scope may have two numbers and a series two sources: the columns have to be grouped again.
+ */
+#ifndef TC_WAREHOUSE_TELEMETRY_SQL_H
+#define TC_WAREHOUSE_TELEMETRY_SQL_H
+
+/* Behind it a condition on run_id, metric, times and numbers. */
+#define TC_TELEMETRY_SUMS(numbers)                                            \
+    "WITH sums AS MATERIALIZED (SELECT metric, scope_id, run_found, " numbers \
+    " FROM telemetry_slice WHERE "
+
+/* The bounds keep DuckDB from reading the texts of all scopes. */
+#define TC_TELEMETRY_TEXTS(columns)                                                           \
+    " GROUP BY metric, scope_id, run_found) SELECT " columns                                  \
+    " FROM sums JOIN telemetry_scope scope USING (scope_id) WHERE scope.scope_id >= (SELECT " \
+    "min(scope_id) FROM sums) AND scope.scope_id <= (SELECT max(scope_id) FROM sums) "
+
+/* Among the columns: run_join as telemetry_slice_fact has it. */
+#define TC_TELEMETRY_RUN_JOIN \
+    "CASE run_found WHEN 1 THEN 'identity' WHEN 2 THEN 'time' ELSE run_join END"
+
+#endif
