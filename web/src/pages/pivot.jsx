@@ -158,7 +158,7 @@ function Series({ data, query }) {
                       </Tone>
                       {s.by_time_only && <span class="faint"> by time only</span>}
                     </td>
-                    <td class="row tight">
+                    <td class="nowrap">
                       <button
                         type="button"
                         class="button small"
