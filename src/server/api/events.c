@@ -345,7 +345,7 @@ void tc_api_events_open(struct tc_api_events *e, struct tc_request *r,
     }
     s->of = e;
     if (read_request(s, r, question, &err) != TC_OK) {
-        tc_problem_respond(r, TC_ANSWER_BAD, 0, tc_slice_cstr(err.message));
+        tc_problem_respond_about(r, TC_ANSWER_BAD, 0, tc_slice_cstr(err.message), s->asked.wrong);
         free(s);
         return;
     }
