@@ -166,7 +166,7 @@ function Series({ data, query }) {
                         onClick={() => setPlotted(plotted === i ? -1 : i)}
                       >
                         Plot
-                      </button>
+                      </button>{' '}
                       {s.digest && (
                         <button
                           type="button"
