@@ -4,13 +4,23 @@
 const SMALL = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
+/** 118.3 G: what has more digits than anybody reads. */
+function large(n) {
+  const power = Math.min(4, Math.floor(Math.log10(Math.abs(n)) / 3));
+  return `${SMALL.format(n / 1000 ** power)} ${['', 'k', 'M', 'G', 'T'][power]}`;
+}
+
 export function number(value) {
   if (value === null || value === undefined || value === '') return 'not known';
   const n = Number(value);
   if (!Number.isFinite(n)) return String(value);
   if (n !== 0 && Math.abs(n) < 1e-4) return n.toExponential(2);
+  if (Math.abs(n) >= 1e7) return large(n);
   return Math.abs(n) >= 1000 ? WHOLE.format(n) : SMALL.format(n);
 }
+
+/** p values: two digits say enough. */
+export const chance = (p) => (p === null || p === undefined ? 'not known' : p < 1e-4 ? 'below 0.0001' : String(Number(p.toPrecision(2))));
 
 export const ratio = (value) => (value === null || value === undefined ? 'not known' : `${SMALL.format(value)}×`);
 

@@ -4,8 +4,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { address, ask, headers, onToken } from './api.js';
 
-const LIST_MAX = 1000;
-const PAGES_MAX = 5;
+// The first page is small and shown at once; what detection keeps is bounded, and so is this.
+const FIRST_PAGE = 50;
+const PAGE = 500;
+const PAGES_MAX = 10;
 const RETRY_MS = [1000, 2000, 5000, 10000];
 const POLL_MS = 10000;
 
@@ -31,9 +33,13 @@ async function list() {
   const seen = new Map();
   let next;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const answer = await ask('incidents', { limit: LIST_MAX, cursor: next });
+    const answer = await ask('incidents', { limit: page ? PAGE : FIRST_PAGE, cursor: next });
     for (const verdict of answer.incidents) seen.set(verdict.incident_id, verdict);
     next = answer.next;
+    if (page === 0 && state.incidents.size === 0) {
+      state.incidents = new Map(seen);
+      tell();
+    }
     if (!next) break;
   }
   state.incidents = seen;

@@ -2,7 +2,7 @@
 // Two sides and what changed between them: every replicate is shown, and nothing is called a difference without its proof.
 import '../style/runs.css';
 import { useAsk } from '../base/api.js';
-import { count, number, ratio } from '../base/format.js';
+import { chance, count, number, ratio } from '../base/format.js';
 import { go, href, set } from '../base/route.js';
 import { Word, groupsOf } from '../ui/choose.jsx';
 import { Answer, Crumbs, Empty, Panel, Switch, Tone, Wide } from '../ui/parts.jsx';
@@ -50,7 +50,7 @@ function Row({ series, reach, runs }) {
         />
       </td>
       <td class="num faint nowrap">
-        p {number(series.p_corrected ?? series.p)}
+        p {chance(series.p_corrected ?? series.p)}
         <br />n {series.base.n}+{series.candidate.n}, {series.effect}
       </td>
     </tr>

@@ -136,8 +136,8 @@ function Before({ node }) {
   if (history.length < 2) return null;
   return (
     <a class="chip" href={href(['fleet', node])}>
-      <b>before</b>
-      {count(history.length, 'incident')} on {node}: its history
+      <b>history</b>
+      {count(history.length, 'incident')} on {node}
     </a>
   );
 }

@@ -158,7 +158,7 @@ function Series({ data, query }) {
                       </Tone>
                       {s.by_time_only && <span class="faint"> by time only</span>}
                     </td>
-                    <td class="row tight">
+                    <td class="nowrap">
                       <button
                         type="button"
                         class="button small"
@@ -166,7 +166,7 @@ function Series({ data, query }) {
                         onClick={() => setPlotted(plotted === i ? -1 : i)}
                       >
                         Plot
-                      </button>
+                      </button>{' '}
                       {s.digest && (
                         <button
                           type="button"

@@ -2,7 +2,7 @@
 // A metric over the history of its runs: where it changed for good, and what else changed there.
 import '../style/runs.css';
 import { useAsk } from '../base/api.js';
-import { count, number, ratio } from '../base/format.js';
+import { chance, count, number, ratio } from '../base/format.js';
 import { href, set } from '../base/route.js';
 import { Answer, Crumbs, Panel, Switch, Tone } from '../ui/parts.jsx';
 import { Plot } from '../ui/plot.jsx';
@@ -66,7 +66,7 @@ function Series({ series, runs }) {
         <p key={change.index}>
           <Tone kind={change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'critical' : 'info'}>{change.verdict}</Tone> at{' '}
           <a href={href(['runs', change.run_id])}>{change.run_id}</a>: {number(change.before)} → {number(change.after)} {series.unit} (
-          {ratio(change.ratio)}, p {number(change.p)}).
+          {ratio(change.ratio)}, p {chance(change.p)}).
           {change.changed?.length > 0
             ? ` Changed there: ${change.changed.map((c) => `${c.part}.${c.field} ${c.from ?? ''} → ${c.to ?? ''}`).join('; ')}.`
             : ' Nothing that is known changed there.'}{' '}

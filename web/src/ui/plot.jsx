@@ -10,6 +10,13 @@ import { colour, useTheme } from './theme.js';
 export const PALETTE = ['accent', 'new-dot', 'info', 'critical', 'good', 'base-dot', 'warning', 'soft'];
 const DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3]];
 
+/** Times of an axis in UTC: the day where steps are days, seconds where they are seconds. */
+const times = (_, splits, axis, space, step) =>
+  splits.map((at) => {
+    const text = new Date(at * 1000).toISOString();
+    return step >= 86400 ? text.slice(5, 10) : text.slice(11, step < 60 ? 19 : 16);
+  });
+
 /** Vertical lines with a word at the top: [{ at, label, tone }]. */
 function linesPlugin(lines) {
   return {
@@ -63,12 +70,18 @@ export function Plot({ x, series, time = false, names, unit, lines = [], height 
                   rotate: names.length > 12 ? -40 : 0,
                   size: names.length > 12 ? 70 : 34,
                 }
-              : {}),
+              : time
+                ? { values: times }
+                : {}),
           },
           { ...axis, size: 72, values: (_, splits) => splits.map(number) },
         ],
         series: [
-          names ? { label: 'run', value: (_, v) => names[v] ?? '' } : time ? { label: 'UTC' } : { label: 'x' },
+          names
+            ? { label: 'run', value: (_, v) => names[v] ?? '' }
+            : time
+              ? { label: 'UTC', value: (_, at) => (at ? new Date(at * 1000).toISOString().slice(0, 19).replace('T', ' ') : '') }
+              : { label: 'x' },
           ...series.map((one, i) => ({
             label: one.name,
             stroke: colour(PALETTE[i % PALETTE.length]),

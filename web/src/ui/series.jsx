@@ -77,7 +77,7 @@ export function NodeSeries({ node, from, to }) {
       }),
     );
   const shown = [...metrics.values()]
-    .filter((one) => [...one.series.values()].some(({ points }) => points.length > 1))
+    .filter((one) => [...one.series.values()].some(({ points }) => points.length > 2))
     .sort((a, b) => moved(b) - moved(a))
     .slice(0, PLOTS_MAX);
   if (shown.length === 0) return null;
