@@ -92,6 +92,7 @@ static void lay_out(struct tc_buf *b, const struct decimal *d)
 {
     int k = d->count;
     int n = d->exponent + 1;
+    TC_ASSERT(k > 0 && k <= DIGITS_MAX);
     if (n > 21 || n <= -6) {
         tc_buf_char(b, d->digits[0]);
         if (k > 1) {
