@@ -35,7 +35,7 @@ static tc_status ask(struct tc_report *r, const struct tc_group *group, const ch
                      const char *behind, struct tc_answer *out, struct tc_error *err)
 {
     struct tc_bind *binds = NULL;
-    struct tc_slice marks;
+    struct tc_slice marks = TC_EMPTY;
     TC_TRY(run_binds(r, group, &binds, &marks, err));
     struct tc_slice sql = tc_doc_text(&r->doc, "{}{}{}{}", before, marks, behind, TC_LIT("\0"));
     if (r->doc.failed) {
