@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql publish lineage verify export retain rebuild simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -203,7 +203,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--strict --json --markdown --output --force --overrides-json --name --class --workload-type --scheduler-path --cadence --model --precision --batching-policy --concurrency-model --variable --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "check init explain"
+            _tracecore_words "check init explain list"
         fi
         ;;
     probe)
@@ -426,6 +426,19 @@ _tracecore() {
             _tracecore_words "--csv --json --table --limit --timeout --file --describe --markdown --data-dir --help"
         fi
         ;;
+    mcp)
+        case $prev in
+        --data-dir)
+            return
+            ;;
+        --api)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--data-dir --api --help"
+        fi
+        ;;
     publish)
         case $prev in
         --metric)
@@ -628,7 +641,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql publish lineage verify export retain rebuild simulate score completion help"
+            _tracecore_words " detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help"
         fi
         ;;
     esac
