@@ -74,6 +74,9 @@ static struct tc_fleet_node *node_of(struct tc_fleet *f, struct tc_slice name)
     if (name.len == 0 || f->failed) {
         return NULL;
     }
+    if (f->last < f->node_count && tc_slice_eq(f->nodes[f->last].name, name)) {
+        return &f->nodes[f->last];
+    }
     if (!make_slots(f)) {
         f->failed = true;
         return NULL;
@@ -87,7 +90,8 @@ static struct tc_fleet_node *node_of(struct tc_fleet *f, struct tc_slice name)
         f->nodes[f->node_count++] = (struct tc_fleet_node){.name = name, .last_ns = TC_TIME_NONE};
         f->slots[at] = (uint32_t)f->node_count;
     }
-    return &f->nodes[f->slots[at] - 1];
+    f->last = f->slots[at] - 1;
+    return &f->nodes[f->last];
 }
 
 static void add_node(void *context, struct tc_slice name)
@@ -182,8 +186,8 @@ static bool arrange(struct tc_fleet *f)
         index_nodes(f);
     }
     for (size_t i = 0; i < f->gpu_count; i++) {
-        struct tc_slice node = f->gpus[i].gpu->node;
-        f->gpus[i].node = node.len == 0 ? TC_FLEET_NONE : f->slots[slot_of(f, node)] - 1;
+        const struct tc_fleet_node *node = node_of(f, f->gpus[i].gpu->node);
+        f->gpus[i].node = node == NULL ? TC_FLEET_NONE : (uint32_t)(node - f->nodes);
     }
     if (f->gpu_count > 0) {
         qsort(f->gpus, f->gpu_count, sizeof f->gpus[0], by_place);

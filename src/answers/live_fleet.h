@@ -46,6 +46,7 @@ struct tc_fleet {
     size_t slot_count;
     uint32_t *gpu_slots; /* of GPUs by id */
     size_t gpu_slot_count;
+    size_t last; /* the node that was named last: its GPUs come together */
     bool failed;
 };
 

@@ -307,7 +307,9 @@ static void put_gpu_incidents(struct tc_json_out *j, const struct tc_fleet *f,
     tc_json_put_array(j, "incident_ids");
     for (size_t i = 0; i < f->incidents.count && count < f->gpus[gpu].open; i++) {
         const struct tc_verdict *v = f->incidents.items[i];
-        if (tc_live_is_open(v) &&
+        struct tc_slice node = v->finding->scope.node;
+        bool is_elsewhere = node.len > 0 && !tc_slice_eq(node, f->gpus[gpu].gpu->node);
+        if (tc_live_is_open(v) && !is_elsewhere &&
             tc_fleet_find_gpu(f, tc_directory_gpu(d, &v->finding->scope)) == gpu) {
             count++;
             tc_json_add_plain(j, v->incident_id);

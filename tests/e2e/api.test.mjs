@@ -368,6 +368,32 @@ describe('questions to the warehouse', () => {
   });
 });
 
+describe('MCP over HTTP', () => {
+  const send = (message, headers = {}) => call(daemon.api, 'POST', '/mcp', { body: JSON.stringify(message), headers: {
+    'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25', ...headers } });
+  const rpc = async (method, params) => json(await send({ jsonrpc: '2.0', id: 1, method, params })).result;
+
+  test('tools of now and of the warehouse are answered', async () => {
+    const { tools } = await rpc('tools/list', {});
+    for (const name of ['list_incidents', 'explain_incident', 'fleet_health', 'list_runs', 'query_warehouse']) {
+      assert.ok(tools.some((tool) => tool.name === name), name);
+    }
+    const incidents = await rpc('tools/call', { name: 'list_incidents', arguments: { limit: 2 } });
+    assert.ok(incidents.structuredContent.incidents.length > 0);
+    const runs = await rpc('tools/call', { name: 'list_runs', arguments: {} });
+    assert.deepEqual(runs.structuredContent.runs, []);
+    assert.equal((await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).status, 202);
+  });
+
+  test('other methods, types and origins are refused', async () => {
+    isProblem(await get(daemon.api, '/mcp'), 405);
+    isProblem(await send({}, { 'content-type': 'text/plain' }), 415);
+    isProblem(await send({}, { origin: 'https://evil.example' }), 403);
+    assert.equal((await call(daemon.api, 'POST', '/mcp', { body: Buffer.alloc(2 << 20, 0x20), headers: { 'content-type': 'application/json' } })).status, 413);
+    assert.equal((await call(daemon.api, 'POST', '/mcp', { body: '{', headers: { 'content-type': 'application/json' } })).status, 400);
+  });
+});
+
 describe('evidence', () => {
   test('bytes, whole and in ranges', async () => {
     const [{ incident_id: id }] = (await listed('?limit=1')).incidents;

@@ -44,6 +44,7 @@ tc_status asking_ask(struct asking *a, const char *question, const char *const *
     tc_asked_init(asked, asking_question(question), ASKING_NOW_NS);
     asked->warehouse = a->warehouse;
     asked->data_dir = a->data_dir;
+    asked->live = a->live;
     asked->by = TC_LIT("a test");
     a->err = (struct tc_error){0};
     tc_reply_fini(&a->reply);

@@ -14,6 +14,7 @@
 struct asking {
     struct tc_warehouse *warehouse;
     const char *data_dir;
+    struct tc_live *live; /* NULL, unless the test sets it */
     struct tc_json_parser *parser;
     struct tc_reply reply; /* of the last that was answered */
     struct tc_error err;

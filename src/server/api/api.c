@@ -215,7 +215,7 @@ static void make_problem(struct tc_api *a, enum tc_answer answer, struct tc_resp
     if (answer == TC_ANSWER_UNAUTHENTICATED) {
         io->body = tc_slice_make(no_token, sizeof no_token - 1);
     } else {
-        tc_problem_put(&b, answer, io->message);
+        tc_problem_put(&b, answer, io->message, TC_EMPTY);
         io->body = tc_buf_slice(&b);
     }
     io->content_type = TC_PROBLEM_TYPE;

@@ -16,6 +16,8 @@
 #define ETAG_DIGITS 32
 #define ETAG_BYTES (ETAG_DIGITS + 2)
 #define RANGE_BYTES 96
+/* Of the name of a parameter that is wrong. */
+#define WRONG_BYTES 64
 
 /* A request and what becomes of it. The job is first: a job is its question. */
 struct ask {
@@ -32,6 +34,7 @@ struct ask {
     bool is_part;      /* a range was asked for */
     size_t held_bytes; /* while the answer is written from here */
     char range[RANGE_BYTES];
+    char wrong[WRONG_BYTES];
     char etag[ETAG_BYTES];
     char by[TC_CONFIG_TOKEN_NAME_MAX];
     char text[]; /* of the query, decoded */
@@ -152,6 +155,10 @@ static void read_body_and_answer(struct ask *k)
         k->is_body_bad = false;
         answer(k);
     }
+    /* A name that is none of ours lies in the parser. */
+    struct tc_buf wrong = tc_buf_make(k->wrong, sizeof k->wrong);
+    tc_buf_str(&wrong, tc_slice_head(k->asked.wrong, sizeof k->wrong));
+    k->asked.wrong = tc_buf_slice(&wrong);
     tc_json_parser_destroy(parser);
 }
 
@@ -179,8 +186,9 @@ static void refuse(struct ask *k)
                             : k->is_range_bad ? TC_ANSWER_BAD_RANGE
                                               : tc_problem_answer(k->status);
     k->request->left = NULL;
-    tc_problem_respond(k->request, answer, answer == TC_ANSWER_BUSY ? TC_RETRY_SOON_S : 0,
-                       tc_slice_cstr(k->err.message));
+    tc_problem_respond_about(k->request, answer, answer == TC_ANSWER_BUSY ? TC_RETRY_SOON_S : 0,
+                             tc_slice_cstr(k->err.message),
+                             answer == TC_ANSWER_BAD ? k->asked.wrong : TC_EMPTY);
     free_ask(k);
 }
 

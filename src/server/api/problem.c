@@ -4,6 +4,9 @@
 #include "base/json/out.h"
 #include "server/answer.h"
 
+/* Of a name that is none of ours. */
+#define PARAMETER_MAX 64
+
 static struct tc_slice title_of(enum tc_answer answer)
 {
     static const char *const titles[] = {
@@ -25,13 +28,15 @@ static struct tc_slice title_of(enum tc_answer answer)
     return tc_slice_cstr(title == NULL ? "It failed" : title);
 }
 
-void tc_problem_put(struct tc_buf *b, enum tc_answer answer, struct tc_slice detail)
+void tc_problem_put(struct tc_buf *b, enum tc_answer answer, struct tc_slice detail,
+                    struct tc_slice parameter)
 {
     struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_plain(&j, "type", TC_LIT("about:blank"));
     tc_json_put_plain(&j, "title", title_of(answer));
     tc_json_put_i64(&j, "status", tc_answer_http(answer));
     tc_json_put_str(&j, "detail", detail);
+    tc_json_put_some(&j, "parameter", parameter);
     (void)tc_json_end_line(&j);
 }
 
@@ -58,12 +63,13 @@ enum tc_answer tc_problem_answer(tc_status status)
     return TC_ANSWER_INTERNAL;
 }
 
-void tc_problem_respond(struct tc_request *r, enum tc_answer answer, unsigned retry_after_s,
-                        struct tc_slice detail)
+void tc_problem_respond_about(struct tc_request *r, enum tc_answer answer, unsigned retry_after_s,
+                              struct tc_slice detail, struct tc_slice parameter)
 {
     char text[TC_PROBLEM_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_problem_put(&b, answer, tc_slice_head(detail, TC_ERROR_MESSAGE_MAX));
+    tc_problem_put(&b, answer, tc_slice_head(detail, TC_ERROR_MESSAGE_MAX),
+                   tc_slice_head(parameter, PARAMETER_MAX));
     struct tc_response response = {
         .answer = answer,
         .content_type = TC_PROBLEM_TYPE,
@@ -72,4 +78,10 @@ void tc_problem_respond(struct tc_request *r, enum tc_answer answer, unsigned re
     };
     tc_answer_count(r, answer);
     tc_request_respond(r, &response);
+}
+
+void tc_problem_respond(struct tc_request *r, enum tc_answer answer, unsigned retry_after_s,
+                        struct tc_slice detail)
+{
+    tc_problem_respond_about(r, answer, retry_after_s, detail, TC_EMPTY);
 }

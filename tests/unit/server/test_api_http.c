@@ -126,10 +126,11 @@ static void problems_are_one_line_of_json(void **state)
     (void)state;
     char text[TC_PROBLEM_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_problem_put(&b, TC_ANSWER_BAD, TC_LIT("a \"b\"\n<script>"));
+    tc_problem_put(&b, TC_ANSWER_BAD, TC_LIT("a \"b\"\n<script>"), TC_LIT("q"));
     text[b.len] = '\0';
-    assert_string_equal(text, "{\"type\":\"about:blank\",\"title\":\"The request is wrong\","
-                              "\"status\":400,\"detail\":\"a \\\"b\\\"\\n<script>\"}\n");
+    assert_string_equal(
+        text, "{\"type\":\"about:blank\",\"title\":\"The request is wrong\","
+              "\"status\":400,\"detail\":\"a \\\"b\\\"\\n<script>\",\"parameter\":\"q\"}\n");
     assert_int_equal(tc_problem_answer(TC_E_NOTFOUND), TC_ANSWER_NOT_FOUND);
     assert_int_equal(tc_problem_answer(TC_E_USAGE), TC_ANSWER_BAD);
     assert_int_equal(tc_problem_answer(TC_E_LIMIT), TC_ANSWER_UNPROCESSABLE);
