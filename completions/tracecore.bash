@@ -203,7 +203,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--strict --json --markdown --output --force --overrides-json --name --class --workload-type --scheduler-path --cadence --model --precision --batching-policy --concurrency-model --variable --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "check init explain"
+            _tracecore_words "check init explain list"
         fi
         ;;
     probe)

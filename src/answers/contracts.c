@@ -157,7 +157,7 @@ static const struct entry {
     const char *reads;
     const char *renders;
 } ENTRIES[] = {
-    {"cli", "CLI", "cli", NULL, "tracecore contract explain",
+    {"cli", "CLI", "cli", NULL, "tracecore contract list --json",
      "tracecore contract init --json --overrides-json '{...}'"},
     {"dashboard_api", "HTTP API", "http", "GET", "/api/benchmark/contracts",
      "/api/benchmark/contracts/render-run"},

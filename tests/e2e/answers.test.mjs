@@ -120,6 +120,17 @@ test('a contract is rendered as the command renders it', async () => {
   assert.deepEqual(answer, command);
 });
 
+test('the contracts are listed as the command lists them', async () => {
+  const answer = JSON.parse(await ask('/api/benchmark/contracts'));
+  const command = JSON.parse(tracecore(['contract', 'list', '--json']).stdout);
+  for (const one of [answer, command]) delete one.generated_at_utc;
+  assert.deepEqual(answer, command);
+  const lines = tracecore(['contract', 'list']).stdout.trimEnd().split('\n');
+  assert.deepEqual(lines.map((line) => line.split(' ')[0]), answer.surface_order);
+  assert.equal(tracecore(['contract', 'list', 'x']).status, 2);
+  assert.equal(tracecore(['contract', 'list', '--strict']).status, 2);
+});
+
 test('answers have the members that the description says', async () => {
   const asked = {
     '/api/v1/runs': {}, '/api/v1/runs/{run}': { run: 'base-1' }, '/api/v1/compare': { base: 'base', candidate: 'candidate' },

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { CHECK = 1, INIT = 2, EXPLAIN = 4 };
+enum { CHECK = 1, INIT = 2, EXPLAIN = 4, LIST = 8 };
 
 static const struct tc_option OPTIONS[] = {
     TC_FLAG(
@@ -15,8 +15,8 @@ static const struct tc_option OPTIONS[] = {
         .actions = CHECK),
     TC_FLAG("json", struct tc_contract_args, json,
             "check: one JSON object a file, on one line. init: the YAML and the values it was made "
-            "with as one JSON object.",
-            .actions = CHECK | INIT),
+            "with as one JSON object. list: one JSON object.",
+            .actions = CHECK | INIT | LIST),
     TC_FLAG("markdown", struct tc_contract_args, markdown,
             "explain: the table of docs/contract.md instead.", .actions = EXPLAIN),
     TC_TEXT("output", "FILE", struct tc_contract_args, output,
@@ -79,8 +79,13 @@ static int act(int argc, char **argv, struct tc_contract_args *args, unsigned ac
     }
     if (argc > (action == EXPLAIN ? 2 : 1)) {
         tc_say("contract", "%s",
-               action == EXPLAIN ? "one field can be explained" : "init takes no file; -o FILE");
+               action == EXPLAIN ? "one field can be explained"
+               : action == LIST  ? "list takes nothing"
+                                 : "init takes no file; -o FILE");
         return tc_command_misused(&tc_command_contract);
+    }
+    if (action == LIST) {
+        return tc_contract_run_list(args);
     }
     return action == INIT ? tc_contract_run_init(args)
                           : tc_contract_run_explain(args, argc == 2 ? argv[1] : "");
@@ -92,10 +97,11 @@ static int run_action(int argc, char **argv, struct tc_contract_args *args)
     unsigned action = strcmp(what, "check") == 0     ? CHECK
                       : strcmp(what, "init") == 0    ? INIT
                       : strcmp(what, "explain") == 0 ? EXPLAIN
+                      : strcmp(what, "list") == 0    ? LIST
                                                      : 0;
     if (action == 0) {
         return tc_command_refuse(&tc_command_contract,
-                                 "what is to be done? check, init or explain");
+                                 "what is to be done? check, init, explain or list");
     }
     return act(argc, argv, args, action);
 }
@@ -113,13 +119,14 @@ const struct tc_command tc_command_contract = {
     .usage = "usage: tracecore contract check [--strict] [--json] FILE...\n"
              "       tracecore contract init [-o FILE] [--class CLASS] [--workload-type TYPE]\n"
              "       tracecore contract explain [PATH]\n"
+             "       tracecore contract list [--json]\n"
              "\n"
              "A contract (kind: BenchmarkRun) says what is run, what is held fixed, how often,\n"
              "and what is kept. check tells every violation in one go as\n"
              "FILE:LINE:COLUMN: path: message (- is standard input). init writes a complete\n"
              "contract. explain says what a field is for, its rules and an example: of a\n"
              "path, of all below it, or without PATH of all. docs/contract.md has the same\n"
-             "as a page.\n",
+             "as a page. list says which contracts there are, and where.\n",
     .options = OPTIONS,
     .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
@@ -131,6 +138,6 @@ const struct tc_command tc_command_contract = {
              "  tracecore contract init --workload-type training -o run.yaml\n"
              "  tracecore contract check --strict run.yaml\n"
              "  tracecore contract explain spec.trials\n",
-    .words = "check init explain",
+    .words = "check init explain list",
     .run = run,
 };

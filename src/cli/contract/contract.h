@@ -20,6 +20,7 @@ struct tc_contract_args {
 
 int tc_contract_run_check(const struct tc_contract_args *args, char *const *paths, size_t count);
 int tc_contract_run_init(const struct tc_contract_args *args);
+int tc_contract_run_list(const struct tc_contract_args *args);
 int tc_contract_run_explain(const struct tc_contract_args *args, const char *path);
 
 #endif

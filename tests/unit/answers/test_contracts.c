@@ -95,6 +95,7 @@ static void contracts_have_the_keys_of_the_original(void **state)
     asking_is(c, "contracts.benchmark_run.summary.has_sinks", "true");
     asking_is(c, "contracts.benchmark_run.summary.enabled_layers.0", "micro");
     asking_is(c, "contracts.workload_spec.summary.top_level_keys.0", "batchingPolicy");
+    asking_is(c, "interfaces.cli", "tracecore contract list --json");
     asking_is(c, "interfaces.dashboard_api", "/api/benchmark/contracts");
     asking_is(c, "interface_entries.2.entrypoint", "benchmark_contracts");
     asking_is(c, "generator.defaults.model", "openai/gpt-oss-20b");
