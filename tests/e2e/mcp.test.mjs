@@ -38,7 +38,6 @@ after(async () => {
 });
 
 const request = (id, method, params) => ({ jsonrpc: '2.0', id, method, ...(params && { params }) });
-const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
 
 const TOOLS = ['list_incidents', 'explain_incident', 'get_evidence', 'fleet_health', 'list_runs', 'compare_runs', 'diagnose_run',
   'pivot', 'lineage', 'benchmark_contracts', 'render_benchmark_run', 'query_warehouse'];
@@ -211,6 +210,22 @@ test('prompts are filled in, and runs completed', async () => {
   await assert.rejects(client.getPrompt({ name: 'nobody' }), (error) => error.code === -32602);
   const { completion } = await client.complete({ ref: { type: 'ref/prompt', name: 'distributed_straggler' }, argument: { name: 'run', value: 'tues' } });
   assert.deepEqual(completion.values.sort(), ['tuesday', 'tuesday-1', 'tuesday-2', 'tuesday-3', 'tuesday-4', 'tuesday-5']);
+  await client.close();
+});
+
+test('a published number is followed back to its bytes', async () => {
+  const key = path.join(room.folder, 'key');
+  for (let n = 1; n <= 5; n += 1) {
+    const { status, stderr } = tracecore(['evidence', 'sign', '--data-dir', dataDir, `monday-${n}`, n === 1 ? '--new-key' : '--key', key]);
+    assert.equal(status, 0, stderr);
+  }
+  const published = tracecore(['publish', '--data-dir', dataDir, 'monday', '--metric', 'output_token_throughput', '--point', 'concurrency=64']);
+  assert.equal(published.status, 0, published.stderr);
+  const [number] = /num-[0-9a-f]{16}/u.exec(published.stdout);
+  const client = await connect(dataDir, NO_DAEMON);
+  const { call } = await toolbox(client);
+  const chain = JSON.stringify(await call('lineage', { number }));
+  assert.ok(chain.includes(number) && /sha256:[0-9a-f]{64}/u.test(chain));
   await client.close();
 });
 
