@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digests that are remembered: an incident cites the same few batches again and again. */
-#define REMEMBERED 256
+/* Digests that are remembered, each in the place of its batch's number: an incident cites the same
+ * few batches again and again, and a list of incidents those of all. */
+#define REMEMBERED 8192
 
 /* Digests that somebody made already; used when a verdict cites the batch. */
 #define KNOWN 1024
@@ -35,7 +36,6 @@ struct tc_cited {
     struct tc_slice body;
     struct tc_cited_pending pending;
     struct remembered remembered[REMEMBERED];
-    size_t next;
     struct known known[KNOWN];
     size_t next_known;
 };
@@ -146,7 +146,7 @@ static const struct remembered *remember(struct tc_cited *c, uint64_t number)
                       TC_LOG_NUMBER("batch", (int64_t)number), TC_LOG_CSTR("error", err.message));
         return NULL;
     }
-    struct remembered *r = &c->remembered[c->next++ % REMEMBERED];
+    struct remembered *r = &c->remembered[number % REMEMBERED];
     struct tc_buf b = tc_buf_make(r->digest, sizeof r->digest);
     r->number = number;
     tc_buf_digest(&b, &digest);
@@ -158,11 +158,8 @@ static bool view(void *context, uint32_t index, struct tc_source_view *out)
     struct tc_cited *c = context;
     /* The number near the newest one with that low half. */
     uint64_t number = c->last_number - (uint32_t)((uint32_t)c->last_number - index);
-    const struct remembered *r = NULL;
-    for (size_t i = 0; i < REMEMBERED && r == NULL; i++) {
-        r = c->remembered[i].number == number && number != 0 ? &c->remembered[i] : NULL;
-    }
-    if (r == NULL) {
+    const struct remembered *r = &c->remembered[number % REMEMBERED];
+    if (r->number != number || number == 0) {
         r = remember(c, number);
     }
     if (r == NULL) {

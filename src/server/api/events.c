@@ -135,6 +135,28 @@ static bool send_backlog(struct tc__stream *s)
     return true;
 }
 
+/* One event; false: the reader has to read first. */
+static bool send_event(struct tc__stream *s, struct tc_slice json)
+{
+    struct tc_grow *text = &s->of->text;
+    tc_buf_reset(&text->buf);
+    tc__sse_put(text, s->next, json);
+    if (text->failed) {
+        tc_grow_fini(text);
+        return false; /* there may be memory for it later */
+    }
+    struct tc_slice bytes = tc_slice_make(text->buf.data, text->buf.len);
+    if (bytes.len > PENDING_MAX / 2) {
+        tc_grow_str(&s->backlog, bytes);
+        bool took = !s->backlog.failed;
+        if (!took) {
+            tc_grow_fini(&s->backlog);
+        }
+        return took;
+    }
+    return tc_stream_write(s->request, bytes) == TC_OK;
+}
+
 /* From what is kept; false: the reader has to read first. */
 static bool send_recent(struct tc__stream *s, uint64_t stored)
 {
@@ -142,16 +164,13 @@ static bool send_recent(struct tc__stream *s, uint64_t stored)
     while (s->next < stored && s->next < e->recent_to) {
         const struct tc__told *t = &e->recent[s->next % TC__RECENT_MAX];
         struct tc_slice json = tc_slice_make(t->json, t->len);
-        if (tc__sse_matches(&e->reading, &s->filter, json)) {
-            tc_buf_reset(&e->text.buf);
-            tc__sse_put(&e->text, s->next, json);
-            if (!e->text.failed &&
-                tc_stream_write(s->request, tc_slice_make(e->text.buf.data, e->text.buf.len)) !=
-                    TC_OK) {
-                return false;
-            }
+        if (tc__sse_matches(&e->reading, &s->filter, json) && !send_event(s, json)) {
+            return false;
         }
         s->next++;
+        if (s->backlog.buf.len > 0) {
+            return false; /* a long one goes out in pieces */
+        }
     }
     return s->next >= e->recent_to;
 }

@@ -15,6 +15,8 @@ struct message {
     struct tc_api *api;
     struct tc_request *request;
     struct tc_api_worker *worker; /* NULL: on the loop */
+    int64_t time_ns;              /* as the configuration says: it is the loop's */
+    uint64_t rows_max;
     struct tc_grow out;
     int status;
 };
@@ -41,8 +43,8 @@ static tc_status ask(void *context, struct tc_asked *asked, struct tc_reply *out
         return tc_fail(err, TC_E_USAGE, 0, "ask this in a message of its own");
     }
     asked->data_dir = parts->data_dir;
-    asked->time_ns = parts->config->warehouse_query_timeout;
-    asked->rows_max = (uint64_t)parts->config->warehouse_query_rows;
+    asked->time_ns = m->time_ns;
+    asked->rows_max = m->rows_max;
     if (m->worker == NULL) {
         sources = tc_cited_sources(tc_detection_cited(parts->detection));
         asked->live = tc_detection_live(parts->detection);
@@ -137,6 +139,8 @@ void tc__api_mcp(struct tc_api *a, struct tc_request *r)
     }
     m->api = a;
     m->request = r;
+    m->time_ns = a->parts.config->warehouse_query_timeout;
+    m->rows_max = (uint64_t)a->parts.config->warehouse_query_rows;
     m->job.run = run_job;
     m->job.done = done_job;
     struct tc_mcp *mcp = make_mcp(m);
