@@ -39,6 +39,36 @@ static void content_comes_back_and_is_stored_once(void **state)
     tc_files_close(f);
 }
 
+static void a_part_is_read_wherever_it_lies(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset;
+        size_t length;
+    } parts[] = {{0, 0},           {0, 1},       {131071, 2},      {131072, 131072},
+                 {100000, 300000}, {499999, 1},  {499999, 1000},   {500000, 10},
+                 {600000, 10},     {0, 1 << 20}, {UINT64_MAX, 100}};
+    struct tc_files *f = open_files(true);
+    struct tc_slice body = body_of(3, 500000);
+    struct tc_digest digest = keep_one(f, body);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        struct tc_slice want =
+            parts[i].offset < body.len
+                ? tc_slice_head(tc_slice_from(body, (size_t)parts[i].offset), parts[i].length)
+                : TC_EMPTY;
+        char *bytes = NULL;
+        size_t len = 0;
+        uint64_t total = 0;
+        assert_int_equal(tc_files_read_part(f, &digest, parts[i].offset, parts[i].length, &bytes,
+                                            &len, &total, &err),
+                         TC_OK);
+        assert_int_equal(total, body.len);
+        assert_true(tc_slice_eq(tc_slice_make(bytes, len), want));
+        free(bytes);
+    }
+    tc_files_close(f);
+}
+
 static void an_open_file_is_stored_from_its_offset(void **state)
 {
     (void)state;
@@ -508,6 +538,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
     const struct CMUnitTest tests[] = {
         TEST(content_comes_back_and_is_stored_once),
+        TEST(a_part_is_read_wherever_it_lies),
         TEST(an_open_file_is_stored_from_its_offset),
         TEST(what_is_not_kept_is_removed),
         TEST(content_that_another_batch_uses_stays),
