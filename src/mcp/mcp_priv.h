@@ -25,11 +25,6 @@ enum tc__revision {
 #define TC_REVISION_COUNT 5
 #define TC_REVISION_LEGACY TC_REVISION_2025_11_25
 
-/* NONE for a name that is none of ours. */
-enum tc__revision tc__revision_of(struct tc_slice name);
-/* "2026-07-28" */
-const char *tc__revision_name(enum tc__revision revision);
-
 /* Codes of JSON-RPC and of MCP. */
 enum {
     TC_RPC_OK = 0,
@@ -91,11 +86,9 @@ static inline void tc__put_untrusted(struct tc_json_out *j)
     tc_json_end_object(j);
 }
 
-/* Questions that are tools, and all that may be read. NULL: there is none of that name. */
-const struct tc_question *tc__tool(const struct tc_mcp *m, struct tc_slice tool);
+/* One that may be read. NULL: there is none of that name. */
 const struct tc_question *tc__question(const struct tc_mcp *m, struct tc_slice name);
-bool tc__is_tool(const struct tc_question *q);
-/* Asks through the parts; TC_E_NOTFOUND without a question. */
+/* Asks through the parts; after a failure c->err says why. */
 TC_CHECKED tc_status tc__ask(struct tc__call *c, struct tc_asked *asked, struct tc_reply *out);
 
 /* Methods. */

@@ -16,7 +16,7 @@ static const char *const REVISIONS[TC_REVISION_COUNT] = {
     [TC_REVISION_2026_07_28] = "2026-07-28",
 };
 
-enum tc__revision tc__revision_of(struct tc_slice name)
+static enum tc__revision revision_of(struct tc_slice name)
 {
     for (size_t i = 1; i < TC_REVISION_COUNT; i++) {
         if (tc_slice_eq(name, tc_slice_cstr(REVISIONS[i]))) {
@@ -24,11 +24,6 @@ enum tc__revision tc__revision_of(struct tc_slice name)
         }
     }
     return TC_REVISION_NONE;
-}
-
-const char *tc__revision_name(enum tc__revision revision)
-{
-    return REVISIONS[revision];
 }
 
 struct tc_mcp *tc_mcp_create(const struct tc_mcp_parts *parts)
@@ -107,7 +102,7 @@ static void put_server(struct tc_json_out *j)
 static int initialize(struct tc__call *c)
 {
     struct tc_slice wanted = tc__param(c, TC_LIT("protocolVersion"));
-    enum tc__revision revision = tc__revision_of(wanted);
+    enum tc__revision revision = revision_of(wanted);
     if (wanted.len == 0) {
         return tc__refuse(c, TC_RPC_PARAMS, "initialize needs protocolVersion, as in \"%s\"",
                           REVISIONS[TC_REVISION_LEGACY]);
@@ -190,7 +185,7 @@ static int find_revision(struct tc__call *c, struct tc_slice method)
         return tc__refuse(c, TC_RPC_PARAMS, "_meta[\"" META_VERSION "\"] must be a string");
     }
     if (is_said || by_head) {
-        c->revision = tc__revision_of(name);
+        c->revision = revision_of(name);
         c->requested = name;
         if (c->revision == TC_REVISION_NONE) {
             return tc__refuse(c, TC_RPC_VERSION, "Unsupported protocol version");
@@ -212,10 +207,10 @@ static int check_head(struct tc__call *c, struct tc_slice name, const struct met
 {
     struct tc_slice said = c->head->version;
     struct tc_slice field = TC_EMPTY;
-    if (!tc_slice_eq(said, tc_slice_cstr(tc__revision_name(c->revision)))) {
+    if (!tc_slice_eq(said, tc_slice_cstr(REVISIONS[c->revision]))) {
         return tc__refuse(c, TC_RPC_HEADER,
                           "Header mismatch: MCP-Protocol-Version is \"%.*s\", the body says %s",
-                          TC_FMT(tc_slice_head(said, 32)), tc__revision_name(c->revision));
+                          TC_FMT(tc_slice_head(said, 32)), REVISIONS[c->revision]);
     }
     if (tc__is_modern(c) && !tc_slice_eq(c->head->method, name)) {
         return tc__refuse(
@@ -422,7 +417,7 @@ static bool takes_batch(const struct tc__call *c)
     enum tc__revision revision = c->m->session;
     if (c->head != NULL) {
         revision =
-            c->head->version.len == 0 ? TC_REVISION_2025_03_26 : tc__revision_of(c->head->version);
+            c->head->version.len == 0 ? TC_REVISION_2025_03_26 : revision_of(c->head->version);
     }
     return revision == TC_REVISION_2025_03_26;
 }

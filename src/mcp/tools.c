@@ -12,16 +12,16 @@
 /* A list that was too long is asked for again, shorter, so that its cursor fits what is shown. */
 #define AGAIN_MAX 2
 
-bool tc__is_tool(const struct tc_question *q)
+static bool is_tool(const struct tc_question *q)
 {
     return q->tool != NULL && q->scope == TC_SCOPE_READ && q->member_count > 0;
 }
 
-const struct tc_question *tc__tool(const struct tc_mcp *m, struct tc_slice tool)
+static const struct tc_question *find_tool(const struct tc_mcp *m, struct tc_slice tool)
 {
     for (size_t i = 0; i < m->parts.question_count; i++) {
         const struct tc_question *q = m->parts.questions[i];
-        if (tc__is_tool(q) && tc_slice_eq(tool, tc_slice_cstr(q->tool))) {
+        if (is_tool(q) && tc_slice_eq(tool, tc_slice_cstr(q->tool))) {
             return q;
         }
     }
@@ -84,7 +84,7 @@ int tc__tools_list(struct tc__call *c)
     }
     tc_json_put_array(c->j, "tools");
     for (size_t i = 0; i < c->m->parts.question_count; i++) {
-        if (tc__is_tool(c->m->parts.questions[i])) {
+        if (is_tool(c->m->parts.questions[i])) {
             put_tool(c->j, c->m->parts.questions[i]);
         }
     }
@@ -97,7 +97,7 @@ int tc__tools_list(struct tc__call *c)
 
 const struct tc_question *tc__question_of_call(const struct tc__call *c)
 {
-    return tc__tool(c->m, tc__param(c, TC_LIT("name")));
+    return find_tool(c->m, tc__param(c, TC_LIT("name")));
 }
 
 static void put_text(struct tc_json_out *j, struct tc_slice text)
@@ -223,7 +223,7 @@ static int put_reply(struct tc__call *c, const struct tc_question *q, const stru
 int tc__tools_call(struct tc__call *c)
 {
     struct tc_slice name = tc__param(c, TC_LIT("name"));
-    const struct tc_question *q = tc__tool(c->m, name);
+    const struct tc_question *q = find_tool(c->m, name);
     struct tc_json arguments;
     struct tc_asked asked;
     struct tc_reply reply = {0};

@@ -348,6 +348,32 @@ describe('questions to the warehouse', () => {
     isProblem(foreign, 403, /another origin/u);
   });
 
+  test('many who ask the same at once get the same, whoever of them goes away', async () => {
+    const few = await start('few', { api: { workers: 1, queue: 2 } });
+    const ask = (where) => get(few.api, where);
+    const first = await ask('/api/v1/runs');
+    const [host, port] = few.api.split(':');
+    const leaving = Array.from({ length: 20 }, () => {
+      const socket = net.connect(Number(port), host);
+      socket.on('error', () => {});
+      socket.write('GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      return socket;
+    });
+    const all = Promise.all(Array.from({ length: 80 }, () => ask('/api/v1/runs')));
+    for (const socket of leaving) socket.destroy();
+    for (const answer of await all) {
+      assert.equal(answer.status, 200, 'one that waits is answered with the others, so the queue is never full');
+      assert.deepEqual(answer.body, first.body);
+      assert.equal(answer.headers.etag, first.headers.etag);
+    }
+    // Different ones take a place each.
+    const others = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(`/api/v1/runs?limit=${i + 1}`)));
+    const busy = others.filter((one) => one.status === 503);
+    for (const one of busy) { isProblem(one, 503, /api\.queue/u); assert.equal(one.headers['retry-after'], '1'); }
+    assert.ok(others.every((one) => [200, 503].includes(one.status)));
+    await few.stop();
+  });
+
   test('whoever goes away cancels what was asked', async () => {
     const slow = 'SELECT count(*) AS n FROM range(100000000) a, range(100000000) b';
     const openapi = json(await get(daemon.api, '/api/v1/openapi.json'));

@@ -189,16 +189,16 @@ static tc_status say_problem(const struct tc_http_reply *reply, struct tc_error 
                        : reply->status == 401 || reply->status == 403 ? TC_E_UNSUPPORTED
                                                                       : TC_E_IO;
     struct tc_slice detail = TC_EMPTY;
+    const char *remedy = status == TC_E_UNSUPPORTED
+                             ? "; start `tracecore mcp` with a token in " TC_DAEMON_TOKEN
+                             : "";
     if (parser != NULL && tc_json_parse(parser, reply->body, &root, &ignored) == TC_OK) {
         detail = tc_json_get_string(root, TC_LIT("detail"));
     }
     if (detail.len > 0) {
-        (void)tc_fail(err, status, 0, "%.*s", TC_FMT(detail));
+        (void)tc_fail(err, status, 0, "%.*s%s", TC_FMT(detail), remedy);
     } else {
-        (void)tc_fail(err, status, 0, "the daemon answered %d%s", reply->status,
-                      status == TC_E_UNSUPPORTED
-                          ? "; start `tracecore mcp` with a token in " TC_DAEMON_TOKEN
-                          : "");
+        (void)tc_fail(err, status, 0, "the daemon answered %d%s", reply->status, remedy);
     }
     tc_json_parser_destroy(parser);
     return status;

@@ -20,10 +20,12 @@
 #define WRONG_BYTES 64
 
 /* A request and what becomes of it. The job is first: a job is its question. */
-struct ask {
+struct tc__ask {
     struct tc_api_job job;
     struct tc_api *api;
     struct tc_request *request;
+    struct tc__ask *next;      /* of those with the workers */
+    struct tc__ask *followers; /* who ask the same, and get the same answer */
     struct tc_asked asked;
     struct tc_reply reply;
     struct tc_error err;
@@ -42,7 +44,7 @@ struct ask {
 
 static void free_ask(void *context)
 {
-    struct ask *k = context;
+    struct tc__ask *k = context;
     k->api->held_bytes -= k->held_bytes;
     tc_reply_fini(&k->reply);
     free(k);
@@ -77,7 +79,7 @@ tc_status tc__api_read_query(struct tc_asked *asked, struct tc_slice query, char
     return TC_OK;
 }
 
-static tc_status read_head(struct ask *k, const struct tc_route *route)
+static tc_status read_head(struct tc__ask *k, const struct tc_route *route)
 {
     const struct tc_request *r = k->request;
     for (size_t i = 0; i < route->part_count; i++) {
@@ -88,7 +90,7 @@ static tc_status read_head(struct ask *k, const struct tc_route *route)
 
 /* "Range: bytes=..." of bytes that can be had in parts is their parameter `at`. How many there are
  * is to be known first: a range may reach over the end. */
-static tc_status add_range(struct ask *k)
+static tc_status add_range(struct tc__ask *k)
 {
     uint64_t first = 0;
     uint64_t length = 0;
@@ -124,7 +126,7 @@ static tc_status add_range(struct ask *k)
     return tc_asked_add(&k->asked, TC_LIT("at"), tc_buf_slice(&b), &k->err);
 }
 
-static void answer(struct ask *k)
+static void answer(struct tc__ask *k)
 {
     k->status = k->request->range.len > 0 && !k->asked.question->posts ? add_range(k) : TC_OK;
     if (k->status == TC_OK) {
@@ -133,7 +135,7 @@ static void answer(struct ask *k)
 }
 
 /* The body is read here, on a worker's thread: it may be long. */
-static void read_body_and_answer(struct ask *k)
+static void read_body_and_answer(struct tc__ask *k)
 {
     const struct tc_buffer *body = k->request->body;
     struct tc_json_parser *parser = NULL;
@@ -162,7 +164,7 @@ static void read_body_and_answer(struct ask *k)
     tc_json_parser_destroy(parser);
 }
 
-static void make_etag(struct ask *k)
+static void make_etag(struct tc__ask *k)
 {
     struct tc_digest digest;
     char text[TC_DIGEST_TEXT];
@@ -179,7 +181,7 @@ static void make_etag(struct ask *k)
 
 /* ---- the answer ---- */
 
-static void refuse(struct ask *k)
+static void refuse(struct tc__ask *k)
 {
     enum tc_answer answer = k->not_now        ? TC_ANSWER_BUSY
                             : k->is_body_bad  ? TC_ANSWER_BAD
@@ -193,7 +195,7 @@ static void refuse(struct ask *k)
 }
 
 /* "bytes 0-99/1234" of a part. */
-static struct tc_slice content_range(const struct ask *k, struct tc_buf *b)
+static struct tc_slice content_range(const struct tc__ask *k, struct tc_buf *b)
 {
     const struct tc_reply *reply = &k->reply;
     if (!k->is_part || reply->body.buf.len == 0) {
@@ -208,7 +210,7 @@ static struct tc_slice content_range(const struct ask *k, struct tc_buf *b)
     return tc_buf_slice(b);
 }
 
-static void respond(struct ask *k)
+static void respond(struct tc__ask *k)
 {
     struct tc_api *a = k->api;
     struct tc_request *r = k->request;
@@ -256,7 +258,7 @@ static void respond(struct ask *k)
     tc_request_respond(r, &response);
 }
 
-static void finish(struct ask *k)
+static void finish(struct tc__ask *k)
 {
     if (k->status == TC_OK) {
         respond(k);
@@ -269,7 +271,7 @@ static void finish(struct ask *k)
 
 static void run_job(struct tc_api_job *job, struct tc_api_worker *w)
 {
-    struct ask *k = (struct ask *)(void *)job;
+    struct tc__ask *k = (struct tc__ask *)(void *)job;
     if (k->asked.question->needs_warehouse) {
         k->status = tc_api_worker_warehouse(w, &k->asked.warehouse, &k->err);
         k->not_now = k->status == TC_E_AGAIN;
@@ -281,33 +283,89 @@ static void run_job(struct tc_api_job *job, struct tc_api_worker *w)
     make_etag(k);
 }
 
+/* The answer of another that asked the same. */
+static void copy_answer(struct tc__ask *to, const struct tc__ask *from)
+{
+    struct tc_slice body = tc_slice_make(from->reply.body.buf.data, from->reply.body.buf.len);
+    to->status = from->status;
+    to->not_now = from->not_now;
+    to->err = from->err;
+    to->asked.wrong = from->asked.wrong;
+    memcpy(to->etag, from->etag, sizeof to->etag);
+    to->reply.content_type = from->reply.content_type;
+    tc_grow_str(&to->reply.body, body);
+    if (to->status == TC_OK && to->reply.body.failed) {
+        to->not_now = true;
+        to->status = tc_fail(&to->err, TC_E_NOMEM, 0, "no memory for the answer");
+    }
+}
+
 static void done_job(struct tc_api_job *job, bool was_run)
 {
-    struct ask *k = (struct ask *)(void *)job;
+    struct tc__ask *k = (struct tc__ask *)(void *)job;
+    struct tc__ask **at = &k->api->asks;
+    while (*at != k) {
+        at = &(*at)->next;
+    }
+    *at = k->next;
     if (!was_run || job->is_cancelled) {
         k->not_now = true;
         k->status = tc_fail(&k->err, TC_E_IO, 0, "the daemon is stopping, or nobody waits for it");
+    }
+    for (struct tc__ask *f = k->followers, *next = NULL; f != NULL; f = next) {
+        next = f->followers;
+        copy_answer(f, k);
+        finish(f);
     }
     finish(k);
 }
 
 static void left(struct tc_request *r)
 {
-    struct ask *k = r->handler_data;
-    if (k->api->workers == NULL) {
-        return; /* the end has come, and takes care of it */
+    struct tc__ask *k = r->handler_data;
+    /* At the end that takes care of it; and others may still wait for the answer. */
+    if (k->api->workers != NULL && k->followers == NULL) {
+        tc_api_workers_cancel(k->api->workers, &k->job);
     }
-    tc_api_workers_cancel(k->api->workers, &k->job);
 }
 
-static void hand_over(struct ask *k)
+/*
+ * One that asks the same and waits to be answered: many pages that show the same ask for it once,
+ * however far behind the workers are. What has begun does not count: it may not see what is there
+ * by now.
+ */
+static struct tc__ask *find_same(const struct tc__ask *k)
+{
+    const struct tc_request *r = k->request;
+    struct tc__ask *same = k->asked.question->posts || r->range.len > 0 ? NULL : k->api->asks;
+    for (; same != NULL; same = same->next) {
+        const struct tc_request *other = same->request;
+        if (same->asked.question == k->asked.question && other->range.len == 0 &&
+            tc_slice_eq(other->path, r->path) && tc_slice_eq(other->query, r->query) &&
+            tc_api_workers_has_not_begun(k->api->workers, &same->job)) {
+            return same;
+        }
+    }
+    return NULL;
+}
+
+static void hand_over(struct tc__ask *k)
 {
     struct tc_api *a = k->api;
+    struct tc__ask *same = find_same(k);
+    if (same != NULL) {
+        k->followers = same->followers;
+        same->followers = k;
+        return;
+    }
     k->job.run = run_job;
     k->job.done = done_job;
     k->request->handler_data = k;
     k->request->left = left;
-    if (!tc_api_workers_put(a->workers, &k->job, (size_t)a->parts.config->api_queue)) {
+    if (tc_api_workers_put(a->workers, &k->job, (size_t)a->parts.config->api_queue)) {
+        k->next = a->asks;
+        a->asks = k;
+    } else {
         k->not_now = true;
         k->status = tc_fail(&k->err, TC_E_LIMIT, 0,
                             "too many questions wait to be answered; try again, or raise api.queue "
@@ -318,7 +376,7 @@ static void hand_over(struct ask *k)
 
 void tc__api_ask(struct tc_api *a, struct tc_request *r, const struct tc_route *route)
 {
-    struct ask *k = calloc(1, sizeof *k + r->query.len);
+    struct tc__ask *k = calloc(1, sizeof *k + r->query.len);
     if (k == NULL) {
         tc_problem_respond(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, TC_LIT("no memory now"));
         return;

@@ -12,13 +12,16 @@
 /* The body of a question. */
 #define TC__API_BODY_BYTES_MAX ((size_t)1 << 20)
 
+struct tc__ask;
+
 struct tc_api {
     struct tc_api_parts parts;
     struct tc_service service;
     struct tc_api_workers *workers;
     struct tc_api_events *events;
-    size_t held_bytes; /* of answers that wait for their readers */
-    char *text;        /* of the pages that are written on the loop */
+    size_t held_bytes;    /* of answers that wait for their readers */
+    struct tc__ask *asks; /* with the workers */
+    char *text;           /* of the pages that are written on the loop */
     char refusal[TC_PROBLEM_BYTES_MAX];
 };
 

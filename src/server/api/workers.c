@@ -297,6 +297,14 @@ void tc_api_workers_cancel(struct tc_api_workers *s, struct tc_api_job *job)
     on_interrupt(-1, 0, s);
 }
 
+bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_job *job)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bool waits = job->on == NULL && !job->is_cancelled && !s->stopping;
+    (void)pthread_mutex_unlock(&s->lock);
+    return waits;
+}
+
 size_t tc_api_workers_waiting(struct tc_api_workers *s)
 {
     (void)pthread_mutex_lock(&s->lock);

@@ -48,6 +48,8 @@ TC_CHECKED bool tc_api_workers_stop(struct tc_api_workers *s, int64_t wait_ns);
 bool tc_api_workers_put(struct tc_api_workers *s, struct tc_api_job *job, size_t queue_max);
 /* Nobody waits for it any more. It comes back soon, run or not. */
 void tc_api_workers_cancel(struct tc_api_workers *s, struct tc_api_job *job);
+/* Whether it still waits: no worker has begun with it. */
+bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_job *job);
 /* Jobs that wait. */
 size_t tc_api_workers_waiting(struct tc_api_workers *s);
 
