@@ -51,8 +51,10 @@ static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, stru
     struct tc_slice metrics[TC_PARAM_VALUES_MAX];
     struct tc_slice points[TC_PARAM_VALUES_MAX];
     struct tc_compare_options options = {
-        .want = {metrics, tc_asked_texts(asked, "metric", metrics, TC_COUNT(metrics)), points,
-                 tc_asked_texts(asked, "point", points, TC_COUNT(points))},
+        .want = {.metrics = metrics,
+                 .metric_count = tc_asked_texts(asked, "metric", metrics, TC_COUNT(metrics)),
+                 .points = points,
+                 .point_count = tc_asked_texts(asked, "point", points, TC_COUNT(points))},
         .confidence = tc_asked_value(asked, "confidence")->real,
     };
     struct tc_comparison c;

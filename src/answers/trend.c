@@ -10,7 +10,10 @@ static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, stru
     struct tc_trend_options options = {
         .alpha = level->is_given ? 1 - level->real : 0,
         .runs = tc_asked_text(asked, "runs"),
-        .want = {&metric, 1, points, tc_asked_texts(asked, "point", points, TC_COUNT(points))},
+        .want = {.metrics = &metric,
+                 .metric_count = 1,
+                 .points = points,
+                 .point_count = tc_asked_texts(asked, "point", points, TC_COUNT(points))},
     };
     struct tc_trend t;
     TC_TRY(tc_trend(asked->warehouse, &options, &t, err));

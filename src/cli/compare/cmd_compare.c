@@ -126,7 +126,10 @@ static int print(const struct asked *a, const struct tc_comparison *c)
 static int compare_in(struct tc_warehouse *w, const char *dir, const struct asked *a, char **words)
 {
     struct tc_compare_options options = {
-        .want = {a->metrics, a->metric_count, a->points, a->point_count},
+        .want = {.metrics = a->metrics,
+                 .metric_count = a->metric_count,
+                 .points = a->points,
+                 .point_count = a->point_count},
         .confidence = a->level,
     };
     struct tc_comparison c;

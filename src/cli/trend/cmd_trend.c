@@ -175,7 +175,10 @@ static int trend_in(struct tc_warehouse *w, const struct asked *a, const char *m
     struct tc_trend_options options = {
         .alpha = a->level > 0 ? 1 - a->level : 0,
         .runs = tc_slice_cstr(a->runs),
-        .want = {&pattern, 1, a->points, a->point_count},
+        .want = {.metrics = &pattern,
+                 .metric_count = 1,
+                 .points = a->points,
+                 .point_count = a->point_count},
     };
     struct tc_trend t;
     struct tc_error err = {0};

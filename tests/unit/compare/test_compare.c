@@ -314,7 +314,8 @@ static const char *refused(const char *base, const char *candidate, const char *
 {
     static struct tc_error err;
     struct tc_slice pattern = tc_slice_cstr(metric);
-    struct tc_compare_options options = {.want = {&pattern, metric != NULL ? 1 : 0, NULL, 0}};
+    struct tc_compare_options options = {
+        .want = {.metrics = &pattern, .metric_count = metric != NULL ? 1 : 0}};
     struct tc_comparison c;
     err = (struct tc_error){0};
     assert_true(tc_compare(w, tc_slice_cstr(base), tc_slice_cstr(candidate), &options, &c, &err) !=

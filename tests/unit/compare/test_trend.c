@@ -53,7 +53,8 @@ static tc_status find(const char *runs, const char *metric, struct tc_trend *t,
 {
     static struct tc_slice pattern;
     pattern = tc_slice_cstr(metric);
-    struct tc_trend_options options = {.runs = tc_slice_cstr(runs), .want = {&pattern, 1, NULL, 0}};
+    struct tc_trend_options options = {.runs = tc_slice_cstr(runs),
+                                       .want = {.metrics = &pattern, .metric_count = 1}};
     *err = (struct tc_error){0};
     return tc_trend(w, &options, t, err);
 }
