@@ -41,6 +41,7 @@ if (given.help) { process.stdout.write(usage); process.exit(0); }
 
 const LIST_P99_MS = 50;
 const PIVOT_P99_MS = 100;
+const WARM_MS = 3000;
 const GPUS = 8;
 const NODES_EACH = 25; // of one request
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -122,6 +123,7 @@ async function drive(paths, rate, seconds) {
 
 async function measure(name, paths, limitMs, rate = Number(given.rate)) {
   for (const one of paths) await get(daemon.api, one, { timeoutMs: 120000 }); // the first opens what is to be open
+  await drive(paths, rate, 1); // and the client warms up
   const cpu = cpuSeconds();
   const { took, bytes, errors, seconds } = await drive(paths, rate, Number(given.seconds));
   const line = {
@@ -155,6 +157,7 @@ try {
   const at = daemon.http.lastIndexOf(':');
   const worker = Number(given.ingest) > 0 ? new Worker(path.join(here, 'serve_load.mjs'),
     { workerData: { host: daemon.http.slice(0, at), port: Number(daemon.http.slice(at + 1)), pace: Number(given.ingest) } }) : null;
+  await sleep(WARM_MS);
   const id = json(await get(daemon.api, '/api/v1/incidents?limit=1')).incidents[0]?.incident_id;
   if (wanted('incidents')) await measure('incidents', ['/api/v1/incidents?limit=100'], LIST_P99_MS);
   if (wanted('stories')) await measure('stories', ['/api/v1/stories?limit=100'], LIST_P99_MS);
