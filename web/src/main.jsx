@@ -4,7 +4,7 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style/main.css';
 import { useKeys } from './base/keys.js';
-import { useLive } from './base/live.js';
+import { startLive, useLive } from './base/live.js';
 import { go, href, useRoute } from './base/route.js';
 import { stories } from './base/story.js';
 import { Incidents } from './pages/incidents.jsx';
@@ -106,4 +106,5 @@ function App() {
   );
 }
 
+startLive();
 render(<App />, document.getElementById('app'));

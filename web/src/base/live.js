@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { address, ask, headers, onToken } from './api.js';
 
 // The first page is small and shown at once; what detection keeps is bounded, and so is this.
-const FIRST_PAGE = 50;
+const FIRST_PAGE = 25;
 const PAGE = 500;
 const PAGES_MAX = 10;
 const RETRY_MS = [1000, 2000, 5000, 10000];
@@ -132,20 +132,20 @@ async function go() {
   }
 }
 
-let started = false;
+/** Called once, before anything is drawn: the question is on its way while the page is put together. */
+export function startLive() {
+  onToken(() => {
+    last = '';
+    go();
+  });
+  go();
+}
+
 export function useLive() {
   const [now, setNow] = useState({ ...state });
   useEffect(() => {
     listeners.add(setNow);
     setNow({ ...state });
-    if (!started) {
-      started = true;
-      onToken(() => {
-        last = '';
-        go();
-      });
-      go();
-    }
     return () => listeners.delete(setNow);
   }, []);
   return now;
