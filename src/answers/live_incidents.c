@@ -99,7 +99,8 @@ static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, stru
     tc_json_put_array(&j, "incidents");
     tc_json_add_raw(&j, tc_slice_make(lines.buf.data, lines.buf.len));
     tc_json_end_array(&j);
-    put_next(&j, asked, n<list.count, n> 0 ? list.items[n - 1] : NULL);
+    bool has_more = n < list.count;
+    put_next(&j, asked, has_more, n == 0 ? NULL : list.items[n - 1]);
     (void)tc_json_end_line(&j);
     out->body.failed = out->body.failed || lines.failed;
     tc_grow_fini(&lines);
