@@ -166,8 +166,6 @@ void tc__http_next(struct tc__http *h);
 
 /* stream.c */
 extern const struct tc_stream_ops tc__http_stream_ops;
-/* The owner hears of the end, and the request is given back. */
-void tc__http_stream_gone(struct tc__http *h);
 /* The daemon ends. */
 void tc__http_stream_shutdown(struct tc__http *h);
 void tc__http_peer_closed(struct tc_conn *c, void *state);

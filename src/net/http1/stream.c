@@ -48,7 +48,7 @@ static void stream_end(struct tc_request *r)
 }
 
 /* The owner hears of the end, and the request is given back. */
-void tc__http_stream_gone(struct tc__http *h)
+static void stream_gone(struct tc__http *h)
 {
     struct tc_stream_owner owner = h->slot->request.stream;
     tc__http_drop_slot(h);
@@ -68,7 +68,7 @@ void tc__http_stream_shutdown(struct tc__http *h)
     struct tc_conn *c = h->conn;
     tc__conn_why(c, TC_COUNT_CONN_CLOSED_SHUTDOWN);
     bool is_slow = tc_conn_pending(c) > 0 || tc__http_write_piece(h, TC_EMPTY) != TC_OK;
-    tc__http_stream_gone(h);
+    stream_gone(h);
     if (is_slow) {
         tc_conn_close(c); /* nobody waits for it */
     } else {
@@ -95,6 +95,6 @@ void tc__http_peer_gone(struct tc__http *h)
             r->left(r);
         }
     } else if (h->phase == TC__HTTP_STREAMING) {
-        tc__http_stream_gone(h);
+        stream_gone(h);
     }
 }

@@ -22,7 +22,6 @@
 
 struct tc_api_worker {
     struct tc_api_workers *of;
-    size_t number;
     pthread_t thread;
     bool is_started;
     bool is_over;              /* under the lock, as the rest */
@@ -82,11 +81,6 @@ tc_status tc_api_worker_warehouse(struct tc_api_worker *w, struct tc_warehouse *
     }
     *out = w->view;
     return TC_OK;
-}
-
-size_t tc_api_worker_number(const struct tc_api_worker *w)
-{
-    return w->number;
 }
 
 /* Holds the lock. Waits for a job; NULL: the end. */
@@ -233,7 +227,6 @@ static bool start_threads(struct tc_api_workers *s)
     for (size_t i = 0; i < s->config.count && ok; i++) {
         struct tc_api_worker *w = &s->workers[i];
         w->of = s;
-        w->number = i;
         ok = pthread_create(&w->thread, NULL, run, w) == 0;
         w->is_started = ok;
     }
@@ -303,14 +296,6 @@ bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_
     bool waits = job->on == NULL && !job->is_cancelled && !s->stopping;
     (void)pthread_mutex_unlock(&s->lock);
     return waits;
-}
-
-size_t tc_api_workers_waiting(struct tc_api_workers *s)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    size_t waiting = s->waiting;
-    (void)pthread_mutex_unlock(&s->lock);
-    return waiting;
 }
 
 /* Holds the lock. Whether all threads have ended by then. */

@@ -50,8 +50,6 @@ bool tc_api_workers_put(struct tc_api_workers *s, struct tc_api_job *job, size_t
 void tc_api_workers_cancel(struct tc_api_workers *s, struct tc_api_job *job);
 /* Whether it still waits: no worker has begun with it. */
 bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_job *job);
-/* Jobs that wait. */
-size_t tc_api_workers_waiting(struct tc_api_workers *s);
 
 /*
  * For a job, on its thread: the view of the warehouse, the worker's. TC_E_UNSUPPORTED: it is
@@ -59,7 +57,5 @@ size_t tc_api_workers_waiting(struct tc_api_workers *s);
  */
 TC_CHECKED tc_status tc_api_worker_warehouse(struct tc_api_worker *w, struct tc_warehouse **out,
                                              struct tc_error *err);
-/* The same: which of the workers it is, from 0 on. */
-size_t tc_api_worker_number(const struct tc_api_worker *w);
 
 #endif
