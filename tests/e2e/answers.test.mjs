@@ -51,7 +51,9 @@ test('commands and the API give the same bytes', async () => {
   assert.equal(await ask('/api/v1/compare', against), printed('compare', 'base', 'candidate', '--json'));
   assert.equal(await ask('/api/v1/compare', { ...against, metric: 'ttft', point: 'concurrency=64', confidence: '0.9' }),
     printed('compare', 'base', 'candidate', '--json', '--metric', 'ttft', '--point', 'concurrency=64', '--confidence', '0.9'));
-  assert.equal(await ask('/api/v1/trend', { metric: 'ttft_p99_ms', runs: 'base' }), printed('trend', 'ttft_p99_ms', '--runs', 'base', '--json'));
+  const none = tracecore(['trend', 'ttft_p99_ms', '--runs', 'base', '--json', '--data-dir', daemon.dataDir]);
+  assert.equal(none.status, 2); // three runs are no history
+  assert.equal(await ask('/api/v1/trend', { metric: 'ttft_p99_ms', runs: 'base' }), none.stdout);
   assert.equal(await ask('/api/v1/runs/candidate-1'), printed('run', 'show', 'candidate-1', '--json'));
   assert.equal(await ask('/api/v1/runs/candidate-1/pivot', { base: 'base' }), printed('run', 'show', 'candidate-1', '--slower-than', 'base', '--json'));
   assert.equal(await ask('/api/v1/runs/candidate-1/pivot', { base: 'base', point: '1' }),

@@ -219,19 +219,16 @@ static int trend_in(struct tc_warehouse *w, const struct asked *a, const char *m
     if (tc_trend(w, &options, &t, &err) != TC_OK) {
         return tc_refuse("trend", "%s", err.message);
     }
-    if (refuse_history(&t)) {
-        tc_trend_fini(&t);
-        return TC_EXIT_BAD;
-    }
-    if (a->json) {
+    bool is_none = refuse_history(&t);
+    if (a->json) { /* also of what is none: the object that the API gives */
         struct tc_json_out j = tc_json_out_grow(&g);
         tc_trend_json(&j, &t);
         (void)tc_json_done_line(&j);
-    } else {
+    } else if (!is_none) {
         put_text(&g, &t, a->all);
     }
     tc_trend_fini(&t);
-    return tc_output_grown("trend", &g, TC_EXIT_OK);
+    return tc_output_grown("trend", &g, is_none ? TC_EXIT_BAD : TC_EXIT_OK);
 }
 
 static int run(int argc, char **argv)
@@ -274,7 +271,7 @@ const struct tc_command tc_command_trend = {
     .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done, whether there is a change or not\n"
-             "  2  wrong usage, no such runs, no run has the metric\n"
+             "  2  wrong usage, no such runs, no run has the metric, too few runs, all equal\n"
              "\n"
              "Examples:\n"
              "  tracecore trend ttft_p99_ms --runs nightly\n"
