@@ -143,7 +143,7 @@ async function pivotPaths() {
   const { runs } = json(await get(daemon.api, '/api/v1/runs', { timeoutMs: 120000 }));
   if (runs.length < 2) return null;
   const [run, base] = runs.map((one) => encodeURIComponent(one.run_id));
-  const steps = [`/api/v1/pivot?run=${run}&base=${base}`];
+  const steps = [`/api/v1/runs/${run}/pivot?base=${base}`];
   const points = json(await get(daemon.api, steps[0], { timeoutMs: 120000 })).points ?? [];
   if (points.length > 0 && points[0].point) steps.push(`${steps[0]}&point=${encodeURIComponent(points[0].point)}`);
   return steps;
