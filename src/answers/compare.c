@@ -129,6 +129,7 @@ const struct tc_question tc_question_compare = {
             "enough runs). Says what else differs between the two sides.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

@@ -82,6 +82,7 @@ const struct tc_question tc_question_diagnose = {
             "data, with its numbers; causes are ranked by the evidence for them.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

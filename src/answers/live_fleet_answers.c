@@ -188,6 +188,7 @@ const struct tc_question tc_question_fleet = {
     .help = "All nodes and GPUs that detection knows of, with the state that open incidents give "
             "them, in columns: short enough for ten thousand GPUs.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .members = FLEET_MEMBERS,
     .member_count = TC_COUNT(FLEET_MEMBERS),
     .answer = answer_fleet,
@@ -293,6 +294,7 @@ const struct tc_question tc_question_fleet_health = {
     .help = "How many nodes and GPUs are fine, and which nodes are not, with what to do. Ask it to "
             "know which node to look at.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .members = HEALTH_MEMBERS,
     .member_count = TC_COUNT(HEALTH_MEMBERS),
     .answer = answer_health,
@@ -416,6 +418,7 @@ const struct tc_question tc_question_fleet_node = {
     .summary = "one node: its GPUs, who uses them, its incidents",
     .help = "One node with its GPUs, their state and users, and the incidents that are kept of it.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .params = NODE_PARAMS,
     .param_count = TC_COUNT(NODE_PARAMS),
     .members = NODE_MEMBERS,

@@ -160,6 +160,21 @@ static tc_status put_all(const struct tc_asked *asked, const struct tc_live_stor
     return status;
 }
 
+/* The list becomes that story: sorting all of them would take much longer. */
+static struct tc_live_story story_of(struct tc_live_list *io_list, const struct tc_verdict *v)
+{
+    struct tc_slice id = tc_live_story_id(v);
+    size_t count = 0;
+    for (size_t i = 0; i < io_list->count; i++) {
+        if (tc_slice_eq(tc_live_story_id(io_list->items[i]), id)) {
+            io_list->items[count++] = io_list->items[i];
+        }
+    }
+    io_list->count = count;
+    tc_live_stories_sort(io_list);
+    return tc_live_story_at(io_list, 0);
+}
+
 static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, struct tc_error *err)
 {
     struct tc_live_list list;
@@ -167,12 +182,7 @@ static tc_status answer(const struct tc_asked *asked, struct tc_reply *out, stru
     TC_TRY(tc_live_list_read(asked, &list, err));
     tc_status status = tc_live_list_find(&list, tc_asked_text(asked, "id"), &v, err);
     if (status == TC_OK) {
-        size_t at = 0;
-        tc_live_stories_sort(&list);
-        while (!tc_slice_eq(tc_live_story_id(list.items[at]), tc_live_story_id(v))) {
-            at++;
-        }
-        struct tc_live_story s = tc_live_story_at(&list, at);
+        struct tc_live_story s = story_of(&list, v);
         status = put_all(asked, &s, v, out);
         if (status != TC_OK) {
             (void)!tc_fail(err, status, 0, "no memory for the story");
@@ -217,6 +227,7 @@ const struct tc_question tc_question_incident = {
     .help = "Explains one incident: what it is, what caused it, what followed, what to do, and the "
             "bytes that prove it. Ask it with an id of list_incidents.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

@@ -132,6 +132,7 @@ const struct tc_question tc_question_incidents = {
         "Ask it first when something is wrong with the cluster or a job; explain_incident "
         "tells the whole story of one.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

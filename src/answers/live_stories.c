@@ -160,6 +160,7 @@ const struct tc_question tc_question_stories = {
     .help = "Stories: incidents that links hold together, each with what happened first, where, "
             "how bad and what to do. A story is shown when one of its incidents is asked for.",
     .place = TC_PLACE_LIVE,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

@@ -132,6 +132,7 @@ const struct tc_question tc_question_pivot = {
             "its time, and incidents. With node: all series of that node, with their files.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

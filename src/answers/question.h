@@ -84,6 +84,7 @@ struct tc_question {
     enum tc_question_scope scope;
     bool posts; /* POST with a JSON body; else GET with a query */
     bool needs_warehouse;
+    bool keeps; /* its answer follows from the tables, or from what is live, and may be kept */
     const struct tc_param *params;
     size_t param_count;
     const char *media;               /* types it answers in, separated by blanks; NULL: JSON */

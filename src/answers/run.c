@@ -189,6 +189,7 @@ const struct tc_question tc_question_run = {
             "outcomes, its incidents, its raw files, and what publishing asks of it.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

@@ -145,6 +145,7 @@ const struct tc_question tc_question_runs = {
             "groups that the other questions take.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

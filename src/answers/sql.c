@@ -164,6 +164,7 @@ const struct tc_question tc_question_tables = {
     .summary = "list tables and their columns",
     .help = "The tables that SQL may ask, with what a row is and what each column means.",
     .place = TC_PLACE_TABLES,
+    .keeps = true,
     .params = TABLES_PARAMS,
     .param_count = TC_COUNT(TABLES_PARAMS),
     .members = TABLES_MEMBERS,

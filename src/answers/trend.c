@@ -65,6 +65,7 @@ const struct tc_question tc_question_trend = {
             "have changed at that very run.",
     .place = TC_PLACE_TABLES,
     .needs_warehouse = true,
+    .keeps = true,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .members = MEMBERS,

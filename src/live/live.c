@@ -498,6 +498,11 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
     out->engine_ns = tc_engine_now(l->engine);
 }
 
+uint64_t tc_live_changes(const struct tc_live *l)
+{
+    return tc_story_changes(l->story);
+}
+
 tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, void *context)
 {
     const struct tc_incident_table *kept = tc_story_verdicts(l->story);

@@ -184,6 +184,8 @@ bool tc_live_is_kept(const struct tc_live *l, struct tc_slice pattern_id, struct
 
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out);
 
+/* Grows whenever what tc_live_list walks over has changed. */
+uint64_t tc_live_changes(const struct tc_live *l);
 /* Walks the incidents that are kept, newest first, at most `count`: for status and API. They have
  * the links that they had when they were linked last, which is before they are told. */
 TC_CHECKED tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict,

@@ -37,6 +37,7 @@ struct tc_story {
     enum stage stage;
     struct tc__linker *linker;
     uint64_t link_steps;
+    uint64_t changes;
 };
 
 struct tc_story *tc_story_create(void)
@@ -92,6 +93,7 @@ tc_status tc_story_add(void *context, const struct tc_verdict *v)
 {
     struct tc_story *s = context;
     stop_linking(s);
+    s->changes++;
     return tc_incident_table_add(&s->kept, v);
 }
 
@@ -117,6 +119,7 @@ static void show_links(struct tc_story *s, const struct tc__links *links)
         v->story = links[i].story;
     }
     s->shown = 1 - s->shown;
+    s->changes++;
     tc_incident_table_arrange(&s->kept);
 }
 
@@ -176,6 +179,7 @@ static tc_status link_all(struct tc_story *s, const struct tc_directory *directo
     }
     if (status != TC_OK && status != TC_E_AGAIN) {
         stop_linking(s);
+        s->changes++;
         tc_incident_table_unlink(&s->kept);
     }
     return status;
@@ -197,12 +201,18 @@ tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directo
 void tc_story_forget(struct tc_story *s, size_t count)
 {
     stop_linking(s);
+    s->changes++;
     tc_incident_table_forget(&s->kept, count);
 }
 
 struct tc_incident_table *tc_story_verdicts(struct tc_story *s)
 {
     return &s->kept;
+}
+
+uint64_t tc_story_changes(const struct tc_story *s)
+{
+    return s->changes;
 }
 
 uint64_t tc_story_steps(const struct tc_story *s)

@@ -53,6 +53,8 @@ void tc_story_forget(struct tc_story *s, size_t count);
 
 /* The verdicts as they stand; the story's own. */
 struct tc_incident_table *tc_story_verdicts(struct tc_story *s);
+/* Grows whenever a verdict or a link changed. */
+uint64_t tc_story_changes(const struct tc_story *s);
 /* Comparisons that the last linking took: tests hold it to be linear without a clock. */
 uint64_t tc_story_steps(const struct tc_story *s);
 

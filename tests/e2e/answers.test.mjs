@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import zlib from 'node:zlib';
 import { Daemon, workspace } from './support/daemon.mjs';
 import { add, tracecore } from './support/runs.mjs';
 import { call, get } from './support/wire.mjs';
@@ -146,5 +147,50 @@ test('answers have the members that the description says', async () => {
     const { schema } = openapi.paths[where].get.responses['200'].content['application/json'];
     assert.deepEqual(Object.keys(answer).filter((key) => !schema.properties[key]), [], where);
     assert.deepEqual(schema.required.filter((key) => !(key in answer)), [], where);
+  }
+});
+
+const keptCount = async () => {
+  const page = (await get(daemon.api, '/metrics')).body.toString();
+  return Number(/^tracecore_api_answers_kept_total (\d+)$/mu.exec(page)[1]);
+};
+
+test('an answer is kept, and what a command writes is in the next one', async () => {
+  const listed = () => get(daemon.api, '/api/v1/runs?limit=77');
+  const first = await listed();
+  const before_ = await keptCount();
+  const again = await listed();
+  assert.equal(await keptCount(), before_ + 1);
+  assert.deepEqual(again.body, first.body);
+  assert.match(again.headers.age, /^\d+$/u);
+  assert.equal(first.headers.age, undefined);
+  const files = ['vllm-c16.json', 'vllm-c64.json'].map((name) => path.join(examples, 'base-1', name));
+  const { status, stderr } = add(daemon.dataDir, ['--name', 'later', '--run-id', 'later-1', '--result', ...files]);
+  assert.equal(status, 0, stderr);
+  const runs = JSON.parse((await listed()).body).runs.map((run) => run.run_id);
+  assert.ok(runs.includes('later-1'), runs.join());
+});
+
+test('long answers are compressed for those who take gzip, with a tag of their own', async () => {
+  const where = '/api/v1/tables';
+  const plain = await get(daemon.api, where);
+  const packed = await get(daemon.api, where, { headers: { 'accept-encoding': 'gzip' } });
+  assert.equal(plain.headers['content-encoding'], undefined);
+  assert.equal(packed.headers['content-encoding'], 'gzip');
+  assert.equal(packed.headers.vary, 'Accept-Encoding');
+  assert.ok(packed.body.length < plain.body.length / 3, `${packed.body.length} of ${plain.body.length}`);
+  assert.deepEqual(zlib.gunzipSync(packed.body), plain.body);
+  assert.notEqual(packed.headers.etag, plain.headers.etag);
+  const same = { 'accept-encoding': 'gzip', 'if-none-match': packed.headers.etag };
+  assert.equal((await get(daemon.api, where, { headers: same })).status, 304);
+  assert.equal((await get(daemon.api, where, { headers: { 'if-none-match': packed.headers.etag } })).status, 200);
+});
+
+test('many who ask the same at once are answered alike', async () => {
+  const where = '/api/v1/compare?base=base&candidate=candidate&confidence=0.91';
+  const answers = await Promise.all(Array.from({ length: 40 }, () => get(daemon.api, where)));
+  for (const one of answers) {
+    assert.equal(one.status, 200, one.body.toString());
+    assert.deepEqual(one.body, answers[0].body);
   }
 });

@@ -20,6 +20,8 @@
 #define BODY_BYTES_MAX 4096
 /* The longest page of those that are written here. */
 #define PAGE_BYTES_MAX ((size_t)4 << 20)
+/* Answers that are kept may have this part of limits.api_memory. */
+#define KEPT_SHARE 4
 
 /* One path: who may see it and what it says. */
 struct page {
@@ -297,9 +299,10 @@ tc_status tc_api_create(const struct tc_api_parts *parts, struct tc_api **out, s
         a->parts = *parts;
         a->service = (struct tc_service){begin, handle, a};
         a->text = malloc(PAGE_BYTES_MAX);
+        a->kept = tc_kept_create((size_t)parts->config->limits_api_memory / KEPT_SHARE);
     }
-    if (a == NULL || a->text == NULL) {
-        free(a);
+    if (a == NULL || a->text == NULL || a->kept == NULL) {
+        tc_api_destroy(a);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the API");
     }
     struct tc_api_workers_config workers = {
@@ -342,6 +345,7 @@ void tc_api_destroy(struct tc_api *a)
 {
     if (a != NULL) {
         tc_api_events_destroy(a->events);
+        tc_kept_destroy(a->kept);
         free(a->text);
         free(a);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One question over HTTP: its parameters, who answers it, and the answer. */
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/json/json.h"
 #include "net/query.h"
+#include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/api/http.h"
 #include "server/api/priv.h"
@@ -11,43 +11,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JSON_TYPE TC_LIT("application/json")
-/* Hex digits of a digest that make an ETag, with the quotes. */
-#define ETAG_DIGITS 32
-#define ETAG_BYTES (ETAG_DIGITS + 2)
 #define RANGE_BYTES 96
 /* Of the name of a parameter that is wrong. */
 #define WRONG_BYTES 64
+#define AGE_BYTES 24
 
 /* A request and what becomes of it. The job is first: a job is its question. */
 struct tc__ask {
     struct tc_api_job job;
     struct tc_api *api;
-    struct tc_request *request;
-    struct tc__ask *next;      /* of those with the workers */
-    struct tc__ask *followers; /* who ask the same, and get the same answer */
+    struct tc_request *request; /* NULL: an answer that is kept is asked for anew */
+    struct tc__ask *next;       /* of those with the workers */
+    struct tc__ask *followers;  /* who ask the same, and get the same answer */
+    struct tc_kept_key key;     /* its texts are the request's, or lie in `text` */
+    struct tc_kept_from from;
     struct tc_asked asked;
     struct tc_reply reply;
+    struct tc_api_body *body; /* the reply, as it is sent */
     struct tc_error err;
     tc_status status;
     bool not_now;      /* the warehouse is not to be had at the moment */
     bool is_body_bad;  /* what failed is the reading of the body */
     bool is_range_bad; /* no bytes lie in it */
     bool is_part;      /* a range was asked for */
-    size_t held_bytes; /* while the answer is written from here */
+    bool is_kept;      /* the answer is one that was kept, age_ns old */
+    int64_t age_ns;
     char range[RANGE_BYTES];
     char wrong[WRONG_BYTES];
-    char etag[ETAG_BYTES];
     char by[TC_CONFIG_TOKEN_NAME_MAX];
     char text[]; /* of the query, decoded */
 };
 
-static void free_ask(void *context)
+static void free_ask(struct tc__ask *k)
 {
-    struct tc__ask *k = context;
-    k->api->held_bytes -= k->held_bytes;
+    tc_api_body_give(k->body);
     tc_reply_fini(&k->reply);
     free(k);
+}
+
+/* The answer was sent. What several are sent counts once. */
+static void sent(void *context)
+{
+    struct tc__ask *k = context;
+    if (--k->body->readers == 0) {
+        k->api->held_bytes -= k->body->bytes.len;
+    }
+    free_ask(k);
 }
 
 /* ---- the question ---- */
@@ -81,11 +90,10 @@ tc_status tc__api_read_query(struct tc_asked *asked, struct tc_slice query, char
 
 static tc_status read_head(struct tc__ask *k, const struct tc_route *route)
 {
-    const struct tc_request *r = k->request;
     for (size_t i = 0; i < route->part_count; i++) {
         TC_TRY(tc_asked_add(&k->asked, route->parts[i].name, route->parts[i].value, &k->err));
     }
-    return tc__api_read_query(&k->asked, r->query, k->text, &k->err);
+    return tc__api_read_query(&k->asked, k->key.query, k->text, &k->err);
 }
 
 /* "Range: bytes=..." of bytes that can be had in parts is their parameter `at`. How many there are
@@ -128,7 +136,8 @@ static tc_status add_range(struct tc__ask *k)
 
 static void answer(struct tc__ask *k)
 {
-    k->status = k->request->range.len > 0 && !k->asked.question->posts ? add_range(k) : TC_OK;
+    bool has_range = k->request != NULL && k->request->range.len > 0;
+    k->status = has_range && !k->asked.question->posts ? add_range(k) : TC_OK;
     if (k->status == TC_OK) {
         k->status = tc_question_answer(&k->asked, &k->reply, &k->err);
     }
@@ -137,10 +146,10 @@ static void answer(struct tc__ask *k)
 /* The body is read here, on a worker's thread: it may be long. */
 static void read_body_and_answer(struct tc__ask *k)
 {
-    const struct tc_buffer *body = k->request->body;
+    const struct tc_buffer *body = k->asked.question->posts ? k->request->body : NULL;
     struct tc_json_parser *parser = NULL;
     struct tc_json root;
-    if (!k->asked.question->posts || body == NULL || body->len == 0) {
+    if (body == NULL || body->len == 0) {
         answer(k);
         return;
     }
@@ -164,19 +173,17 @@ static void read_body_and_answer(struct tc__ask *k)
     tc_json_parser_destroy(parser);
 }
 
-static void make_etag(struct tc__ask *k)
+/* The reply as it is sent: compressed, with its tag. */
+static void make_body(struct tc__ask *k)
 {
-    struct tc_digest digest;
-    char text[TC_DIGEST_TEXT];
-    if (k->status != TC_OK || k->asked.question->posts ||
-        tc_digest_sha256(tc_slice_make(k->reply.body.buf.data, k->reply.body.buf.len), &digest) !=
-            TC_OK) {
+    if (k->status != TC_OK) {
         return;
     }
-    tc_digest_text(&digest, text);
-    k->etag[0] = '"';
-    memcpy(k->etag + 1, text + sizeof "sha256:" - 1, ETAG_DIGITS);
-    k->etag[ETAG_BYTES - 1] = '"';
+    k->body = tc_api_body_create(&k->reply, k->key.is_gzip, !k->asked.question->posts);
+    if (k->body == NULL) {
+        k->not_now = true;
+        k->status = tc_fail(&k->err, TC_E_NOMEM, 0, "no memory for the answer");
+    }
 }
 
 /* ---- the answer ---- */
@@ -197,29 +204,47 @@ static void refuse(struct tc__ask *k)
 /* "bytes 0-99/1234" of a part. */
 static struct tc_slice content_range(const struct tc__ask *k, struct tc_buf *b)
 {
-    const struct tc_reply *reply = &k->reply;
-    if (!k->is_part || reply->body.buf.len == 0) {
+    const struct tc_api_body *body = k->body;
+    if (!k->is_part || body->bytes.len == 0) {
         return TC_EMPTY;
     }
     tc_buf_lit(b, "bytes ");
-    tc_buf_u64(b, reply->range_from);
+    tc_buf_u64(b, body->range_from);
     tc_buf_char(b, '-');
-    tc_buf_u64(b, reply->range_from + reply->body.buf.len - 1);
+    tc_buf_u64(b, body->range_from + body->bytes.len - 1);
     tc_buf_char(b, '/');
-    tc_buf_u64(b, reply->range_total);
+    tc_buf_u64(b, body->range_total);
     return tc_buf_slice(b);
+}
+
+/* Whole seconds since what is kept was asked for. */
+static struct tc_slice age(const struct tc__ask *k, struct tc_buf *b)
+{
+    if (!k->is_kept) {
+        return TC_EMPTY;
+    }
+    tc_buf_u64(b, (uint64_t)(k->age_ns / TC_SECOND));
+    return tc_buf_slice(b);
+}
+
+/* Whether so much more may wait for slow readers. */
+static bool has_room(const struct tc_api *a, const struct tc_api_body *body)
+{
+    size_t most = (size_t)a->parts.config->limits_api_memory;
+    return body->readers > 0 || (a->held_bytes <= most && body->bytes.len <= most - a->held_bytes);
 }
 
 static void respond(struct tc__ask *k)
 {
     struct tc_api *a = k->api;
     struct tc_request *r = k->request;
-    struct tc_slice body = tc_slice_make(k->reply.body.buf.data, k->reply.body.buf.len);
-    struct tc_slice etag = tc_slice_make(k->etag, k->etag[0] == '"' ? ETAG_BYTES : 0);
+    struct tc_api_body *body = k->body;
+    struct tc_slice etag = tc_api_body_etag(body);
     char range[RANGE_BYTES];
+    char age_text[AGE_BYTES];
     struct tc_buf range_buf = tc_buf_make(range, sizeof range);
-    if (body.len > (size_t)a->parts.config->limits_api_memory - a->held_bytes ||
-        a->held_bytes > (size_t)a->parts.config->limits_api_memory) {
+    struct tc_buf age_buf = tc_buf_make(age_text, sizeof age_text);
+    if (!has_room(a, body)) {
         k->not_now = true;
         (void)!tc_fail(&k->err, TC_E_LIMIT, 0,
                        "too many long answers wait for their readers; try again, or raise "
@@ -231,19 +256,21 @@ static void respond(struct tc__ask *k)
     const struct tc_header headers[] = {
         {TC_LIT("ETag"), etag},
         {TC_LIT("Cache-Control"), TC_LIT("no-cache")},
+        {TC_LIT("Vary"), TC_LIT("Accept-Encoding")},
+        {TC_LIT("Age"), age(k, &age_buf)},
         {TC_LIT("X-Content-Type-Options"), TC_LIT("nosniff")},
+        {TC_LIT("Content-Encoding"), body->is_gzip ? TC_LIT("gzip") : TC_EMPTY},
         {TC_LIT("Content-Range"), part},
         /* Bytes of telemetry are never a page. */
         {TC_LIT("Content-Security-Policy"), TC_LIT("default-src 'none'; sandbox")},
     };
     struct tc_response response = {
         .answer = part.len > 0 ? TC_ANSWER_PARTIAL : TC_ANSWER_OK,
-        .content_type =
-            k->reply.content_type == NULL ? JSON_TYPE : tc_slice_cstr(k->reply.content_type),
-        .body = body,
+        .content_type = tc_slice_cstr(body->content_type),
+        .body = body->bytes,
         .headers = headers,
         .header_count = TC_COUNT(headers),
-        .release = free_ask,
+        .release = sent,
         .release_context = k,
     };
     if (etag.len > 0 && tc_http_has_tag(r->if_none_match, etag)) {
@@ -251,8 +278,7 @@ static void respond(struct tc__ask *k)
         response.body = TC_EMPTY;
         response.content_type = TC_EMPTY;
     }
-    k->held_bytes = response.body.len;
-    a->held_bytes += k->held_bytes;
+    a->held_bytes += body->readers++ == 0 ? body->bytes.len : 0;
     r->left = NULL;
     tc_answer_count(r, response.answer);
     tc_request_respond(r, &response);
@@ -260,11 +286,55 @@ static void respond(struct tc__ask *k)
 
 static void finish(struct tc__ask *k)
 {
-    if (k->status == TC_OK) {
+    if (k->request == NULL) {
+        free_ask(k);
+    } else if (k->status == TC_OK) {
         respond(k);
     } else {
         refuse(k);
     }
+}
+
+/* ---- answers that are kept ---- */
+
+/* What an answer would be made from now. */
+static struct tc_kept_from made_from(const struct tc_api *a, const struct tc_question *q)
+{
+    struct tc_kept_from from = {.at_ns = tc_mono_ns()};
+    if (q->place == TC_PLACE_LIVE) {
+        from.told = tc_live_changes(tc_detection_live(a->parts.detection));
+    } else if (*a->parts.hub != NULL) {
+        struct tc_warehouse_writes writes = tc_warehouse_hub_writes(*a->parts.hub);
+        from.told = writes.by_commands;
+        from.fed = writes.by_feed;
+    }
+    return from;
+}
+
+static bool may_be_kept(const struct tc__ask *k)
+{
+    return k->asked.question->keeps && (k->request == NULL || k->request->range.len == 0);
+}
+
+static void keep(struct tc__ask *k)
+{
+    if (k->status == TC_OK && may_be_kept(k)) {
+        tc_kept_put(k->api->kept, &k->key, &k->from, k->body);
+    }
+}
+
+/* Whether the answer was there already. */
+static bool find_kept(struct tc__ask *k, enum tc_kept_use *out_use)
+{
+    struct tc_api_body *body =
+        may_be_kept(k) ? tc_kept_find(k->api->kept, &k->key, &k->from, out_use, &k->age_ns) : NULL;
+    if (body == NULL) {
+        return false;
+    }
+    k->is_kept = true;
+    k->body = tc_api_body_use(body);
+    tc_count(TC_COUNT_API_ANSWERS_KEPT, 1);
+    return true;
 }
 
 /* ---- by a worker ---- */
@@ -272,6 +342,10 @@ static void finish(struct tc__ask *k)
 static void run_job(struct tc_api_job *job, struct tc_api_worker *w)
 {
     struct tc__ask *k = (struct tc__ask *)(void *)job;
+    if (k->asked.question->place == TC_PLACE_LIVE) {
+        make_body(k); /* that is long: the answer is there */
+        return;
+    }
     if (k->asked.question->needs_warehouse) {
         k->status = tc_api_worker_warehouse(w, &k->asked.warehouse, &k->err);
         k->not_now = k->status == TC_E_AGAIN;
@@ -280,24 +354,20 @@ static void run_job(struct tc_api_job *job, struct tc_api_worker *w)
         }
     }
     read_body_and_answer(k);
-    make_etag(k);
+    make_body(k);
+    if (k->asked.question->scope == TC_SCOPE_ADMIN && k->asked.question->needs_warehouse) {
+        tc_api_worker_wrote(w);
+    }
 }
 
 /* The answer of another that asked the same. */
-static void copy_answer(struct tc__ask *to, const struct tc__ask *from)
+static void share_answer(struct tc__ask *to, const struct tc__ask *from)
 {
-    struct tc_slice body = tc_slice_make(from->reply.body.buf.data, from->reply.body.buf.len);
     to->status = from->status;
     to->not_now = from->not_now;
     to->err = from->err;
     to->asked.wrong = from->asked.wrong;
-    memcpy(to->etag, from->etag, sizeof to->etag);
-    to->reply.content_type = from->reply.content_type;
-    tc_grow_str(&to->reply.body, body);
-    if (to->status == TC_OK && to->reply.body.failed) {
-        to->not_now = true;
-        to->status = tc_fail(&to->err, TC_E_NOMEM, 0, "no memory for the answer");
-    }
+    to->body = from->body == NULL ? NULL : tc_api_body_use(from->body);
 }
 
 static void done_job(struct tc_api_job *job, bool was_run)
@@ -312,9 +382,10 @@ static void done_job(struct tc_api_job *job, bool was_run)
         k->not_now = true;
         k->status = tc_fail(&k->err, TC_E_IO, 0, "the daemon is stopping, or nobody waits for it");
     }
+    keep(k);
     for (struct tc__ask *f = k->followers, *next = NULL; f != NULL; f = next) {
         next = f->followers;
-        copy_answer(f, k);
+        share_answer(f, k);
         finish(f);
     }
     finish(k);
@@ -330,42 +401,60 @@ static void left(struct tc_request *r)
 }
 
 /*
- * One that asks the same and waits to be answered: many pages that show the same ask for it once,
- * however far behind the workers are. What has begun does not count: it may not see what is there
- * by now.
+ * One that asks the same and is with the workers: many pages that show the same ask for it once,
+ * however far behind the workers are. What a worker has begun with may not see what is there by
+ * now; so it counts only when an answer that is kept would do, and nobody but the daemon itself has
+ * written since.
  */
 static struct tc__ask *find_same(const struct tc__ask *k)
 {
-    const struct tc_request *r = k->request;
-    struct tc__ask *same = k->asked.question->posts || r->range.len > 0 ? NULL : k->api->asks;
+    bool may_share =
+        !k->asked.question->posts && (k->request == NULL || k->request->range.len == 0);
+    struct tc__ask *same = may_share ? k->api->asks : NULL;
     for (; same != NULL; same = same->next) {
-        const struct tc_request *other = same->request;
-        if (same->asked.question == k->asked.question && other->range.len == 0 &&
-            tc_slice_eq(other->path, r->path) && tc_slice_eq(other->query, r->query) &&
-            tc_api_workers_has_not_begun(k->api->workers, &same->job)) {
+        bool other_may =
+            !same->job.is_cancelled && (same->request == NULL || same->request->range.len == 0);
+        if (other_may && tc_kept_is_same(&same->key, &k->key) &&
+            ((k->asked.question->keeps && same->from.told == k->from.told) ||
+             (k->asked.question->place == TC_PLACE_TABLES &&
+              tc_api_workers_has_not_begun(k->api->workers, &same->job)))) {
             return same;
         }
     }
     return NULL;
 }
 
-static void hand_over(struct tc__ask *k)
+/* To the workers, or to one that is with them; false: there is no room. */
+static bool hand_over(struct tc__ask *k)
 {
     struct tc_api *a = k->api;
     struct tc__ask *same = find_same(k);
+    if (same != NULL && k->request == NULL) {
+        free_ask(k);
+        return true;
+    }
     if (same != NULL) {
         k->followers = same->followers;
         same->followers = k;
-        return;
+        return true;
     }
     k->job.run = run_job;
     k->job.done = done_job;
-    k->request->handler_data = k;
-    k->request->left = left;
-    if (tc_api_workers_put(a->workers, &k->job, (size_t)a->parts.config->api_queue)) {
-        k->next = a->asks;
-        a->asks = k;
-    } else {
+    if (!tc_api_workers_put(a->workers, &k->job, (size_t)a->parts.config->api_queue)) {
+        return false;
+    }
+    k->next = a->asks;
+    a->asks = k;
+    if (k->request != NULL) {
+        k->request->handler_data = k;
+        k->request->left = left;
+    }
+    return true;
+}
+
+static void ask_workers(struct tc__ask *k)
+{
+    if (!hand_over(k)) {
         k->not_now = true;
         k->status = tc_fail(&k->err, TC_E_LIMIT, 0,
                             "too many questions wait to be answered; try again, or raise api.queue "
@@ -374,34 +463,89 @@ static void hand_over(struct tc__ask *k)
     }
 }
 
+/* NULL: no memory. `more` bytes are behind the room for the query. */
+static struct tc__ask *make_ask(struct tc_api *a, const struct tc_kept_key *key, size_t more)
+{
+    struct tc__ask *k = calloc(1, sizeof *k + key->query.len + more);
+    if (k != NULL) {
+        k->api = a;
+        k->key = *key;
+        k->from = made_from(a, key->question);
+        tc_asked_init(&k->asked, key->question, tc_wall_ns());
+        k->asked.data_dir = a->parts.data_dir;
+        k->asked.time_ns = a->parts.config->warehouse_query_timeout;
+        k->asked.rows_max = (uint64_t)a->parts.config->warehouse_query_rows;
+    }
+    return k;
+}
+
+/* What was given once more is asked for anew, for those who come later. */
+static void ask_anew(struct tc_api *a, const struct tc_kept_key *key)
+{
+    struct tc_route route;
+    struct tc__ask *k = make_ask(a, key, key->path.len + key->query.len);
+    if (k == NULL) {
+        return;
+    }
+    struct tc_buf own = tc_buf_make(k->text + key->query.len, key->path.len + key->query.len);
+    tc_buf_str(&own, key->path);
+    tc_buf_str(&own, key->query);
+    k->key.path = tc_slice_head(tc_buf_slice(&own), key->path.len);
+    k->key.query = tc_slice_from(tc_buf_slice(&own), key->path.len);
+    tc_route_find(k->key.path, TC_METHOD_GET, &route);
+    k->status = read_head(k, &route);
+    if (k->status != TC_OK || !hand_over(k)) {
+        free_ask(k);
+    }
+}
+
+/* On the loop; what is long is compressed elsewhere. */
+static void answer_live(struct tc__ask *k)
+{
+    const struct tc_api_parts *parts = &k->api->parts;
+    struct tc_sources sources = tc_cited_sources(tc_detection_cited(parts->detection));
+    k->asked.live = tc_detection_live(parts->detection);
+    k->asked.sources = &sources;
+    answer(k);
+    k->asked.sources = NULL;
+    if (k->status == TC_OK && k->key.is_gzip && k->reply.body.buf.len > TC_API_GZIP_ON_LOOP_MAX) {
+        if (hand_over(k)) {
+            return;
+        }
+        k->key.is_gzip = false; /* then it goes as it is */
+    }
+    make_body(k);
+    keep(k);
+    finish(k);
+}
+
 void tc__api_ask(struct tc_api *a, struct tc_request *r, const struct tc_route *route)
 {
-    struct tc__ask *k = calloc(1, sizeof *k + r->query.len);
+    struct tc_kept_key key = {.question = route->question,
+                              .path = r->path,
+                              .query = r->query,
+                              .is_gzip = tc_http_takes_gzip(r->accept_encoding)};
+    struct tc__ask *k = make_ask(a, &key, 0);
+    enum tc_kept_use use = TC_KEPT_NONE;
     if (k == NULL) {
         tc_problem_respond(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, TC_LIT("no memory now"));
         return;
     }
-    const struct tc_config *config = a->parts.config;
     struct tc_buf by = tc_buf_make(k->by, sizeof k->by);
-    k->api = a;
     k->request = r;
-    tc_asked_init(&k->asked, route->question, tc_wall_ns());
     tc_buf_str(&by, tc_auth_token_name(a->parts.auth, r));
     k->asked.by = tc_buf_slice(&by);
-    k->asked.data_dir = a->parts.data_dir;
-    k->asked.time_ns = config->warehouse_query_timeout;
-    k->asked.rows_max = (uint64_t)config->warehouse_query_rows;
     k->status = read_head(k, route);
     if (k->status != TC_OK) {
         finish(k);
-    } else if (route->question->place == TC_PLACE_LIVE) {
-        struct tc_sources sources = tc_cited_sources(tc_detection_cited(a->parts.detection));
-        k->asked.live = tc_detection_live(a->parts.detection);
-        k->asked.sources = &sources;
-        answer(k);
-        make_etag(k);
+    } else if (find_kept(k, &use)) {
+        if (use == TC_KEPT_OLD) {
+            ask_anew(a, &key);
+        }
         finish(k);
+    } else if (route->question->place == TC_PLACE_LIVE) {
+        answer_live(k);
     } else {
-        hand_over(k);
+        ask_workers(k);
     }
 }

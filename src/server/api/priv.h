@@ -5,6 +5,7 @@
 
 #include "server/api/api.h"
 #include "server/api/events.h"
+#include "server/api/kept.h"
 #include "server/api/problem.h"
 #include "server/api/routes.h"
 #include "server/api/workers.h"
@@ -19,6 +20,7 @@ struct tc_api {
     struct tc_service service;
     struct tc_api_workers *workers;
     struct tc_api_events *events;
+    struct tc_kept *kept; /* answers that may be given again */
     size_t held_bytes;    /* of answers that wait for their readers */
     struct tc__ask *asks; /* with the workers */
     char *text;           /* of the pages that are written on the loop */

@@ -83,6 +83,11 @@ tc_status tc_api_worker_warehouse(struct tc_api_worker *w, struct tc_warehouse *
     return TC_OK;
 }
 
+void tc_api_worker_wrote(struct tc_api_worker *w)
+{
+    tc_warehouse_hub_wrote(*w->of->config.hub, TC_WAREHOUSE_BY_COMMAND);
+}
+
 /* Holds the lock. Waits for a job; NULL: the end. */
 static struct tc_api_job *next_job(struct tc_api_worker *w)
 {

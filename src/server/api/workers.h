@@ -57,5 +57,7 @@ bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_
  */
 TC_CHECKED tc_status tc_api_worker_warehouse(struct tc_api_worker *w, struct tc_warehouse **out,
                                              struct tc_error *err);
+/* The same: the job wrote to the warehouse, or tried to. */
+void tc_api_worker_wrote(struct tc_api_worker *w);
 
 #endif

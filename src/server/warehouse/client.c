@@ -139,7 +139,9 @@ static tc_status do_begin(struct session *s, struct tc_error *err)
 static tc_status do_commit(struct session *s, struct tc_error *err)
 {
     s->in_transaction = false; /* committed or rolled back: over in any case */
-    return tc_warehouse_commit(s->c->warehouse, err);
+    tc_status status = tc_warehouse_commit(s->c->warehouse, err);
+    tc_warehouse_hub_wrote(tc__warehouse_hub(s->c->service), TC_WAREHOUSE_BY_COMMAND);
+    return status;
 }
 
 static void roll_back(struct session *s)

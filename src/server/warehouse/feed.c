@@ -71,6 +71,15 @@ static tc_status need_warehouse(struct tc_warehouse_feed *f, struct tc_error *er
                : tc_warehouse_hub_share(f->parts.hub, OPEN_WAIT, &f->warehouse, err);
 }
 
+/* What follows does not write, until it says so. */
+static void end_writing(struct tc_warehouse_feed *f)
+{
+    if (f->is_writing) {
+        tc_warehouse_hub_wrote(f->parts.hub, TC_WAREHOUSE_BY_FEED);
+    }
+    f->is_writing = false;
+}
+
 static void failed(struct tc_warehouse_feed *f, const char *what, const struct tc_error *err)
 {
     int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
@@ -177,12 +186,13 @@ static bool read_evidence(struct tc_warehouse_feed *f, int64_t now_ns)
         failed(f, "metrics wait for the warehouse", &err);
         return false;
     }
-    f->is_writing = false;
+    end_writing(f);
     if (f->requests != NULL && tc_warehouse_requests_step(f->requests, tc_clock_ns(CLOCK_REALTIME),
                                                           &more_requests, &err) != TC_OK) {
         failed(f, "traces wait for the warehouse", &err);
         return false;
     }
+    end_writing(f);
     succeeded(f);
     f->read_ns = more_slices || more_requests ? now_ns : now_ns + read_every(f);
     return true;
@@ -214,7 +224,7 @@ static int64_t step(struct tc_warehouse_feed *f)
             return f->retry_ns;
         }
         f->names_ns = now_ns + NAMES_EVERY_NS;
-        f->is_writing = false;
+        end_writing(f);
     }
     if (has_verdicts) {
         if (write_verdicts(f, &err) != TC_OK) {
@@ -222,7 +232,7 @@ static int64_t step(struct tc_warehouse_feed *f)
             return f->retry_ns;
         }
         succeeded(f);
-        f->is_writing = false;
+        end_writing(f);
     }
     bool reads = f->slicer != NULL || f->requests != NULL;
     if (reads && now_ns >= f->read_ns && !read_evidence(f, now_ns)) {

@@ -2,6 +2,7 @@
 #include "server/warehouse/hub.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -15,7 +16,20 @@ struct tc_warehouse_hub {
     bool suspect;
     bool retired;
     int leave_fd; /* eventfd: readable while suspect or retired */
+    _Atomic uint64_t by_commands;
+    _Atomic uint64_t by_feed;
 };
+
+void tc_warehouse_hub_wrote(struct tc_warehouse_hub *h, enum tc_warehouse_writer by)
+{
+    atomic_fetch_add(by == TC_WAREHOUSE_BY_COMMAND ? &h->by_commands : &h->by_feed, 1);
+}
+
+struct tc_warehouse_writes tc_warehouse_hub_writes(struct tc_warehouse_hub *h)
+{
+    return (struct tc_warehouse_writes){.by_commands = atomic_load(&h->by_commands),
+                                        .by_feed = atomic_load(&h->by_feed)};
+}
 
 struct tc_warehouse_hub *tc_warehouse_hub_create(const struct tc_warehouse_hub_config *config)
 {
@@ -48,6 +62,7 @@ static void close_suspect(struct tc_warehouse_hub *h)
         tc_warehouse_close(h->open);
         h->open = NULL;
         h->suspect = false;
+        tc_warehouse_hub_wrote(h, TC_WAREHOUSE_BY_COMMAND);
         show_leave(h);
     }
 }
@@ -87,6 +102,7 @@ static tc_status share(struct tc_warehouse_hub *h, int64_t wait_ns, struct tc_wa
             .own = true,
         };
         TC_TRY(tc_warehouse_open(&config, &h->open, err));
+        tc_warehouse_hub_wrote(h, TC_WAREHOUSE_BY_COMMAND);
     }
     TC_TRY(tc_warehouse_share(h->open, out, err));
     h->uses++;

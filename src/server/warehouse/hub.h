@@ -38,6 +38,23 @@ TC_CHECKED tc_status tc_warehouse_hub_share(struct tc_warehouse_hub *h, int64_t 
                                             struct tc_error *err);
 void tc_warehouse_hub_give(struct tc_warehouse_hub *h, struct tc_warehouse *w);
 
+/* Who writes to the tables. */
+enum tc_warehouse_writer {
+    TC_WAREHOUSE_BY_COMMAND, /* a person, or a program of theirs: they look for it at once */
+    TC_WAREHOUSE_BY_FEED,    /* the daemon itself: what streams in */
+};
+
+/* How often they did: whoever keeps an answer compares. Opening and closing the database counts as
+ * a command's: nobody knows what others did meanwhile. */
+struct tc_warehouse_writes {
+    uint64_t by_commands;
+    uint64_t by_feed;
+};
+
+/* Something was committed, or may have been. Never waits, as the next. */
+void tc_warehouse_hub_wrote(struct tc_warehouse_hub *h, enum tc_warehouse_writer by);
+struct tc_warehouse_writes tc_warehouse_hub_writes(struct tc_warehouse_hub *h);
+
 /* What is open now is of no use: it is to be opened anew. */
 void tc_warehouse_hub_suspect(struct tc_warehouse_hub *h);
 /* The end is near: nothing is shared any more. */
