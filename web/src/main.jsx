@@ -106,5 +106,4 @@ function App() {
   );
 }
 
-startLive();
-render(<App />, document.getElementById('app'));
+startLive().then(() => render(<App />, document.getElementById('app')));

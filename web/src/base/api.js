@@ -56,7 +56,7 @@ export async function request(path, params, options = {}) {
   const url = address(path, params);
   let response;
   try {
-    response = await fetch(url, { cache: 'no-cache', ...options, headers: headers(options.headers) });
+    response = await fetch(url, { ...options, headers: headers(options.headers) });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Problem(0, null, url);

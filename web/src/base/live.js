@@ -4,24 +4,34 @@
 import { useEffect, useState } from 'preact/hooks';
 import { address, ask, headers, onToken } from './api.js';
 
-// The first page is small and shown at once; what detection keeps is bounded, and so is this.
+// The first page is small and shown at once (index.html has it on its way already); what detection keeps is bounded, and so is this.
 const FIRST_PAGE = 25;
 const PAGE = 500;
 const PAGES_MAX = 10;
 const RETRY_MS = [1000, 2000, 5000, 10000];
 const POLL_MS = 10000;
+const FIRST_WAIT_MS = 100;
 
 const state = { incidents: new Map(), link: 'starting', error: null, at: 0, fresh: new Set() };
 const listeners = new Set();
 let told = 0;
 
+function tellNow() {
+  told = 0;
+  for (const listener of listeners) listener({ ...state });
+}
+
 /** A storm of events is drawn once a frame. */
 function tell() {
-  told ||= requestAnimationFrame(() => {
-    told = 0;
-    for (const listener of listeners) listener({ ...state });
-  });
+  told ||= requestAnimationFrame(tellNow);
 }
+
+/** What is there is on the screen: what comes next must not hold it up. */
+const painted = () =>
+  new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 500); // a page in the background is not drawn
+  });
 
 function keep(verdict) {
   if (!verdict?.incident_id) return;
@@ -38,7 +48,8 @@ async function list() {
     next = answer.next;
     if (page === 0 && state.incidents.size === 0) {
       state.incidents = new Map(seen);
-      tell();
+      tellNow();
+      await painted();
     }
     if (!next) break;
   }
@@ -132,13 +143,22 @@ async function go() {
   }
 }
 
-/** Called once, before anything is drawn: the question is on its way while the page is put together. */
+/** Called once, before anything is drawn. Resolves when there is something to show, or a moment later: a page that is
+ * drawn once is there sooner than one that is drawn empty first. */
 export function startLive() {
   onToken(() => {
     last = '';
     go();
   });
-  go();
+  return new Promise((resolve) => {
+    const first = () => {
+      listeners.delete(first);
+      resolve();
+    };
+    listeners.add(first);
+    setTimeout(first, FIRST_WAIT_MS);
+    go();
+  });
 }
 
 export function useLive() {
