@@ -634,12 +634,12 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "bash zsh"
+            _tracecore_words "bash zsh fish"
         fi
         ;;
     help)
         if [[ $cur == -* ]]; then
-            _tracecore_words "--help"
+            _tracecore_words "--man --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words " detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help"
         fi

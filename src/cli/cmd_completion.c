@@ -16,7 +16,7 @@ static void put(struct tc_output *out, const char *text)
     (void)tc_output_put(out, tc_slice_cstr(text));
 }
 
-/* ---- what both shells are given, as arguments of formats ---- */
+/* ---- what all shells are given, as arguments of formats ---- */
 
 static void write_words(struct tc_buf *b, const struct tc_arg *arg)
 {
@@ -233,36 +233,109 @@ static void zsh(struct tc_output *out)
              "_tracecore \"$@\"\n");
 }
 
+/* ---- fish ---- */
+
+static void write_fish_quoted(struct tc_buf *b, const struct tc_arg *arg)
+{
+    for (size_t i = 0; i < arg->text.len; i++) {
+        char c = arg->text.ptr[i];
+        if (c == '\'' || c == '\\') {
+            tc_buf_char(b, '\\');
+        }
+        tc_buf_char(b, c);
+    }
+}
+
+/* Inside single quotes. */
+static struct tc_arg fish_quoted(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_fish_quoted, .text = text};
+}
+
+static void fish_option(struct tc_output *out, const struct tc_command *c,
+                        const struct tc_option *o)
+{
+    bool takes = o->argument != NULL;
+    bool is_file = takes && o->values == TC_VALUES_ANY;
+    struct tc_slice letter = tc_slice_make(&o->letter, o->letter != '\0' ? 1 : 0);
+    (void)tc_output_format(out, "complete -c tracecore -n '__fish_seen_subcommand_from {}' -l {}",
+                           c->name, o->name);
+    (void)tc_output_format(out, "{}{}{}{}", letter.len > 0 ? " -s " : "", letter,
+                           !takes    ? ""
+                           : is_file ? " -r -F"
+                                     : " -x",
+                           tc_when(takes && !is_file, " -a '{}'", values_of(o)));
+    (void)tc_output_format(out, " -d '{}'\n", fish_quoted(first_sentence(o->help)));
+}
+
+static void fish_command(struct tc_output *out, const struct tc_command *c)
+{
+    if (c->words != NULL) {
+        (void)tc_output_format(out,
+                               "complete -c tracecore -f -n '__fish_seen_subcommand_from {}; and "
+                               "test (count (commandline -opc)) -eq 2' -a '{}'\n",
+                               c->name, words_of(c));
+    }
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        fish_option(out, c, tc_command_option(c, i));
+    }
+}
+
+static void fish(struct tc_output *out)
+{
+    put(out, "# SPDX-License-Identifier: Apache-2.0\n"
+             "# Completion for fish, made by 'tracecore completion fish'. To use it:\n"
+             "#   tracecore completion fish > ~/.config/fish/completions/tracecore.fish\n"
+             "\n"
+             "complete -c tracecore -s h -l help -d 'How to use it'\n"
+             "complete -c tracecore -n __fish_use_subcommand -l version -d 'Which version this "
+             "is'\n");
+    size_t count = 0;
+    const struct tc_command *const *all = tc_commands(&count);
+    for (size_t i = 0; i < count; i++) {
+        (void)tc_output_format(out,
+                               "complete -c tracecore -f -n __fish_use_subcommand -a {} -d '{}'\n",
+                               all[i]->name, fish_quoted(tc_slice_cstr(all[i]->summary)));
+    }
+    for (size_t i = 0; i < count; i++) {
+        fish_command(out, all[i]);
+    }
+}
+
+static const struct shell {
+    const char *name;
+    void (*write)(struct tc_output *out);
+} SHELLS[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
 static int run(int argc, char **argv)
 {
     int code = tc_options_read(&tc_command_completion, argc, argv, NULL);
     if (code != TC_GO_ON) {
         return code;
     }
-    bool is_bash = argc - optind == 1 && strcmp(argv[optind], "bash") == 0;
-    bool is_zsh = argc - optind == 1 && strcmp(argv[optind], "zsh") == 0;
-    if (!is_bash && !is_zsh) {
-        return tc_refuse("completion", "for which shell? tracecore completion bash, or zsh");
+    size_t at = TC_COUNT(SHELLS);
+    if (argc - optind == 1) {
+        at = tc_slice_row(tc_slice_cstr(argv[optind]), SHELLS, name);
+    }
+    if (at == TC_COUNT(SHELLS)) {
+        return tc_refuse("completion", "for which shell? tracecore completion bash, zsh or fish");
     }
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    if (is_bash) {
-        bash(&out);
-    } else {
-        zsh(&out);
-    }
+    SHELLS[at].write(&out);
     return tc_output_end(&out, "completion", TC_EXIT_OK);
 }
 
 const struct tc_command tc_command_completion = {
     .name = "completion",
     .summary = "print the completion script of a shell",
-    .usage = "usage: tracecore completion bash|zsh\n"
+    .usage = "usage: tracecore completion bash|zsh|fish\n"
              "\n"
              "Prints the script that completes commands, options and their values.\n",
     .notes = "Examples:\n"
              "  source <(tracecore completion bash)\n"
-             "  tracecore completion zsh > ~/.zfunc/_tracecore\n",
-    .words = "bash zsh",
+             "  tracecore completion zsh > ~/.zfunc/_tracecore\n"
+             "  tracecore completion fish > ~/.config/fish/completions/tracecore.fish\n",
+    .words = "bash zsh fish",
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/notify.h"
 #include "cli/say.h"
 #include "config/config.h"
 #include "observe/metrics.h"
@@ -87,6 +88,7 @@ static void listening(void *context, const char *http, const char *grpc, const c
         put_text(&out, s, http, grpc, api);
     }
     (void)tc_output_end(&out, "serve", TC_EXIT_OK);
+    tc_notify_ready();
 }
 
 static int serve(struct serve *s, struct tc_config *config)

@@ -2,7 +2,7 @@
 /*
  * What every command of the program looks like: one file cmd_<name>.c with one
  * constant, one line in commands.def. The option table is the one truth: the
- * parser, --help and both shell completions are made from it.
+ * parser, --help, the manual pages and the shells' completions are made from it.
  */
 #ifndef TC_CLI_COMMAND_H
 #define TC_CLI_COMMAND_H
@@ -99,6 +99,9 @@ const struct tc_command *tc_command_nearest(struct tc_slice name);
 /* The text of --help for one command, and for the program. */
 void tc_help_command(struct tc_output *out, const struct tc_command *command);
 void tc_help_program(struct tc_output *out);
+/* The same as manual pages (man.c): of one command, and of the program. */
+void tc_man_command(struct tc_output *out, const struct tc_command *command);
+void tc_man_program(struct tc_output *out);
 
 /* The words a value can be; nothing when it can be anything. */
 /* A level of confidence, from 0.5 to below 1; nothing is changed by NULL. False when it is none,

@@ -177,7 +177,7 @@ describe('help', () => {
 });
 
 describe('completion', () => {
-  const files = { bash: 'completions/tracecore.bash', zsh: 'completions/_tracecore' };
+  const files = { bash: 'completions/tracecore.bash', zsh: 'completions/_tracecore', fish: 'completions/tracecore.fish' };
 
   for (const [shell, file] of Object.entries(files)) {
     test(`the ${shell} script in the tree is what the program prints`, () => {
@@ -195,7 +195,7 @@ describe('completion', () => {
       for (const command of commands) {
         assert.match(text, new RegExp(`\\b${command}\\b`));
         for (const [name] of helpOptions(command)) {
-          assert.ok(text.includes(`--${name}`), `${command} --${name}`);
+          assert.ok(text.includes(shell === 'fish' ? `-l ${name} ` : `--${name}`), `${command} --${name}`);
         }
       }
     });
@@ -226,6 +226,15 @@ describe('completion', () => {
     const probe = spawnSync('zsh', ['-n', path.join(source, files.zsh)], { encoding: 'utf8' });
     if (probe.error) {
       t.skip('no zsh here');
+      return;
+    }
+    assert.equal(probe.status, 0, probe.stderr);
+  });
+
+  test('fish reads its script', (t) => {
+    const probe = spawnSync('fish', ['-n', path.join(source, files.fish)], { encoding: 'utf8' });
+    if (probe.error) {
+      t.skip('no fish here');
       return;
     }
     assert.equal(probe.status, 0, probe.stderr);
