@@ -10,14 +10,15 @@ struct listener {
     enum tc_config_key listen;
     enum tc_config_key cert;
     enum tc_config_key key;
+    enum tc_config_key client_ca;
 };
 
 static const struct listener LISTENERS[] = {
     {TC_KEY_receivers_otlp_http_listen, TC_KEY_receivers_otlp_http_tls_cert,
-     TC_KEY_receivers_otlp_http_tls_key},
+     TC_KEY_receivers_otlp_http_tls_key, TC_KEY_receivers_otlp_http_tls_client_ca},
     {TC_KEY_receivers_otlp_grpc_listen, TC_KEY_receivers_otlp_grpc_tls_cert,
-     TC_KEY_receivers_otlp_grpc_tls_key},
-    {TC_KEY_api_listen, TC_KEY_api_tls_cert, TC_KEY_api_tls_key},
+     TC_KEY_receivers_otlp_grpc_tls_key, TC_KEY_receivers_otlp_grpc_tls_client_ca},
+    {TC_KEY_api_listen, TC_KEY_api_tls_cert, TC_KEY_api_tls_key, TC_KEY_api_tls_client_ca},
 };
 #define LISTENER_COUNT (TC_COUNT(LISTENERS))
 
@@ -109,6 +110,10 @@ static void check_tls(struct tc__config_load *l, const struct listener *at)
         const struct tc__config_node *there = has_cert ? cert : key;
         tc__config_mistake(l, &there->place, there->path, "needs %s too",
                            has_cert ? key->path : cert->path);
+    }
+    const struct tc__config_node *ca = node_of(l, at->client_ca);
+    if (text_of(l->out, at->client_ca).len > 0 && !has_cert && !ca->bad && !cert->bad) {
+        tc__config_mistake(l, &ca->place, ca->path, "needs %s too", cert->path);
     }
 }
 

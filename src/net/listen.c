@@ -256,15 +256,25 @@ struct tc__listener *tc__net_listener(struct tc_net *n, const struct tc_proto *p
     return l;
 }
 
+/* From its files, as they are now. */
+static tc_status read_tls(const struct tc__listener *l, struct ssl_ctx_st **out,
+                          struct tc_error *err)
+{
+    struct tc_net_tls files = {l->cert_path, l->key_path, l->client_ca_path};
+    return tc__tls_context(&files, l->proto->name, out, err);
+}
+
 static tc_status load_tls(struct tc__listener *l, const struct tc_net_tls *tls,
                           struct tc_error *err)
 {
+    bool asks = tls->client_ca_path != NULL && tls->client_ca_path[0] != '\0';
     l->cert_path = strdup(tls->cert_path);
     l->key_path = strdup(tls->key_path);
-    if (l->cert_path == NULL || l->key_path == NULL) {
+    l->client_ca_path = asks ? strdup(tls->client_ca_path) : NULL;
+    if (l->cert_path == NULL || l->key_path == NULL || (asks && l->client_ca_path == NULL)) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for a listener");
     }
-    return tc__tls_context(l->cert_path, l->key_path, l->proto->name, &l->tls, err);
+    return read_tls(l, &l->tls, err);
 }
 
 /* pool: the listener's own, NULL: it shares. */
@@ -328,8 +338,7 @@ tc_status tc_net_reload_tls(struct tc_net *n, struct tc_error *err)
         if (l->tls == NULL) {
             continue;
         }
-        tc_status status = tc__tls_context(l->cert_path, l->key_path, l->proto->name, &fresh,
-                                           first == TC_OK ? err : NULL);
+        tc_status status = read_tls(l, &fresh, first == TC_OK ? err : NULL);
         if (status == TC_OK) {
             tc__tls_context_free(l->tls); /* sessions that run keep theirs */
             l->tls = fresh;

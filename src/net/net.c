@@ -377,6 +377,7 @@ void tc__listener_fini(struct tc__listener *l)
     tc__tls_context_free(l->tls);
     free(l->cert_path);
     free(l->key_path);
+    free(l->client_ca_path);
 }
 
 void tc_net_destroy(struct tc_net *n)

@@ -101,6 +101,7 @@ void tc_net_limit(struct tc_net *n, const struct tc_net_limits *limits);
 struct tc_net_tls {
     const char *cert_path;
     const char *key_path;
+    const char *client_ca_path; /* whose clients are let in; NULL or "": nobody is asked */
 };
 
 /*

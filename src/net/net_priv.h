@@ -124,6 +124,7 @@ struct tc__listener {
     struct ssl_ctx_st *tls;
     char *cert_path;
     char *key_path;
+    char *client_ca_path; /* NULL: clients need no certificate */
     size_t connections;
     struct tc_conn *waiting; /* connections to be used again */
     struct tc__conn_block *blocks;
@@ -216,9 +217,8 @@ struct tc_conn *tc__timer_due(struct tc_net *n, int64_t now_ns);
 void tc__timer_arm(struct tc_net *n);
 
 /* tls.c */
-TC_CHECKED tc_status tc__tls_context(const char *cert_path, const char *key_path,
-                                     const char *proto_name, struct ssl_ctx_st **out_context,
-                                     struct tc_error *err);
+TC_CHECKED tc_status tc__tls_context(const struct tc_net_tls *files, const char *proto_name,
+                                     struct ssl_ctx_st **out_context, struct tc_error *err);
 void tc__tls_context_free(struct ssl_ctx_st *context);
 /* The state of tc__io_tls; NULL: no memory. */
 void *tc__tls_session(struct ssl_ctx_st *context, int fd);

@@ -38,7 +38,46 @@ static const char *reason(void)
     return text != NULL ? text : strerror(errno);
 }
 
-tc_status tc__tls_context(const char *cert_path, const char *key_path, const char *proto_name,
+/* Only clients with a certificate of one of these authorities are let in. */
+static tc_status ask_clients(SSL_CTX *x, const char *ca_path, struct tc_error *err)
+{
+    static const unsigned char id[] = "tracecore";
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca_path);
+    if (names == NULL || SSL_CTX_load_verify_file(x, ca_path) != 1 ||
+        /* Without it a session that is resumed is refused. */
+        SSL_CTX_set_session_id_context(x, id, sizeof id - 1) != 1) {
+        sk_X509_NAME_pop_free(names, X509_NAME_free);
+        return tc_fail(err, TC_E_IO, 0,
+                       "cannot read the certificates of the clients' authorities %s: %s; it is to "
+                       "be a PEM file",
+                       ca_path, reason());
+    }
+    SSL_CTX_set_client_CA_list(x, names); /* its own from here on */
+    SSL_CTX_set_verify(x, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return TC_OK;
+}
+
+static tc_status load_files(SSL_CTX *x, const struct tc_net_tls *files, struct tc_error *err)
+{
+    if (SSL_CTX_use_certificate_chain_file(x, files->cert_path) != 1) {
+        return tc_fail(err, TC_E_IO, 0,
+                       "cannot read the certificate %s: %s; it is to be a PEM file",
+                       files->cert_path, reason());
+    }
+    if (SSL_CTX_use_PrivateKey_file(x, files->key_path, SSL_FILETYPE_PEM) != 1) {
+        return tc_fail(err, TC_E_IO, 0,
+                       "cannot read the private key %s: %s; it is to be a PEM file of the key of "
+                       "%s",
+                       files->key_path, reason(), files->cert_path);
+    }
+    if (SSL_CTX_check_private_key(x) != 1) {
+        return tc_fail(err, TC_E_IO, 0, "the key %s does not belong to the certificate %s",
+                       files->key_path, files->cert_path);
+    }
+    return files->client_ca_path == NULL ? TC_OK : ask_clients(x, files->client_ca_path, err);
+}
+
+tc_status tc__tls_context(const struct tc_net_tls *files, const char *proto_name,
                           struct ssl_ctx_st **out_context, struct tc_error *err)
 {
     ERR_clear_error();
@@ -53,20 +92,7 @@ tc_status tc__tls_context(const char *cert_path, const char *key_path, const cha
     (void)SSL_CTX_set_mode(x, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_CTX_set_session_cache_mode(x, SSL_SESS_CACHE_OFF); /* tickets need no memory here */
-    tc_status status = TC_OK;
-    if (SSL_CTX_use_certificate_chain_file(x, cert_path) != 1) {
-        status =
-            tc_fail(err, TC_E_IO, 0, "cannot read the certificate %s: %s; it is to be a PEM file",
-                    cert_path, reason());
-    } else if (SSL_CTX_use_PrivateKey_file(x, key_path, SSL_FILETYPE_PEM) != 1) {
-        status = tc_fail(err, TC_E_IO, 0,
-                         "cannot read the private key %s: %s; it is to be a PEM file of the key of "
-                         "%s",
-                         key_path, reason(), cert_path);
-    } else if (SSL_CTX_check_private_key(x) != 1) {
-        status = tc_fail(err, TC_E_IO, 0, "the key %s does not belong to the certificate %s",
-                         key_path, cert_path);
-    }
+    tc_status status = load_files(x, files, err);
     if (status != TC_OK) {
         SSL_CTX_free(x);
         return status;

@@ -390,15 +390,14 @@ static tc_status make_events(struct tc_daemon *d, struct tc_error *err)
  * out_address is where it is, port 0 resolved. */
 static tc_status listen_on(struct tc_daemon *d, const char *key, const char *address,
                            const struct tc_proto *proto, const struct tc_service *service,
-                           const char *cert, const char *tls_key, struct tc_pool *pool,
-                           char *out_address, struct tc_error *err)
+                           const struct tc_net_tls *tls, struct tc_pool *pool, char *out_address,
+                           struct tc_error *err)
 {
-    struct tc_net_tls tls = {cert, tls_key};
     uint16_t port = 0;
     if (address[0] == '\0') {
         return TC_OK;
     }
-    const struct tc_net_tls *with = cert[0] == '\0' ? NULL : &tls;
+    const struct tc_net_tls *with = tls->cert_path[0] == '\0' ? NULL : tls;
     tc_status status =
         pool == NULL ? tc_net_listen(d->net, address, proto, service, with, &port, err)
                      : tc_net_listen_apart(d->net, address, proto, service, with, pool, &port, err);
@@ -415,14 +414,17 @@ static tc_status listen_all(struct tc_daemon *d, struct tc_error *err)
 {
     const struct tc_config *c = &d->config;
     const struct tc_service *ingest = tc_ingest_service(d->ingest);
+    const struct tc_net_tls http = {c->receivers_otlp_http_tls_cert, c->receivers_otlp_http_tls_key,
+                                    c->receivers_otlp_http_tls_client_ca};
+    const struct tc_net_tls grpc = {c->receivers_otlp_grpc_tls_cert, c->receivers_otlp_grpc_tls_key,
+                                    c->receivers_otlp_grpc_tls_client_ca};
+    const struct tc_net_tls api = {c->api_tls_cert, c->api_tls_key, c->api_tls_client_ca};
     TC_TRY(listen_on(d, "receivers.otlp.http.listen", c->receivers_otlp_http_listen, &tc_proto_http,
-                     ingest, c->receivers_otlp_http_tls_cert, c->receivers_otlp_http_tls_key, NULL,
-                     d->http_address, err));
+                     ingest, &http, NULL, d->http_address, err));
     TC_TRY(listen_on(d, "receivers.otlp.grpc.listen", c->receivers_otlp_grpc_listen, &tc_proto_grpc,
-                     ingest, c->receivers_otlp_grpc_tls_cert, c->receivers_otlp_grpc_tls_key, NULL,
-                     d->grpc_address, err));
-    return listen_on(d, "api.listen", c->api_listen, &tc_proto_http, tc_api_service(d->api),
-                     c->api_tls_cert, c->api_tls_key, d->api_pool, d->api_address, err);
+                     ingest, &grpc, NULL, d->grpc_address, err));
+    return listen_on(d, "api.listen", c->api_listen, &tc_proto_http, tc_api_service(d->api), &api,
+                     d->api_pool, d->api_address, err);
 }
 
 /* Requests are stored and answered from here on; what is stored is read again meanwhile. */

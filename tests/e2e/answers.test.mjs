@@ -96,6 +96,7 @@ test('a number is published over HTTP, and its chain is the one that the command
   assert.equal(answer.status, 200, answer.body.toString());
   const { number_id: id, published } = JSON.parse(answer.body);
   assert.equal(published, true);
+  assert.match(daemon.log(), /msg="?audit"? action="?publish"? by="no token" result="?done"?/u);
   assert.equal(await ask(`/api/v1/numbers/${id}/lineage`), printed('lineage', id, '--json'));
   const listed = printed('publish', 'list', '--json').split('\n').filter(Boolean).map((line) => JSON.parse(line));
   assert.deepEqual(JSON.parse(await ask('/api/v1/numbers')).numbers, listed);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "net/query.h"
+#include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/api/http.h"
@@ -284,8 +285,19 @@ static void respond(struct tc__ask *k)
     tc_request_respond(r, &response);
 }
 
+/* Whoever changes something is named, and what became of it. */
+static void audit(const struct tc__ask *k)
+{
+    tc_log_fields(TC_LOG_INFO, "audit", TC_LOG_CSTR("action", k->asked.question->name),
+                  TC_LOG_TEXT("by", k->asked.by.len > 0 ? k->asked.by : TC_LIT("no token")),
+                  TC_LOG_CSTR("result", k->status == TC_OK ? "done" : k->err.message));
+}
+
 static void finish(struct tc__ask *k)
 {
+    if (k->asked.question->scope == TC_SCOPE_ADMIN) {
+        audit(k);
+    }
     if (k->request == NULL) {
         free_ask(k);
     } else if (k->status == TC_OK) {

@@ -79,7 +79,7 @@ static int group_teardown(void **state)
 
 static tc_status listen_with(const struct tc_proto *proto, struct tc_error *err)
 {
-    struct tc_net_tls tls = {cert_path, key_path};
+    struct tc_net_tls tls = {.cert_path = cert_path, .key_path = key_path};
     return tc_net_listen(probe.net, "127.0.0.1:0", proto, &probe.service, &tls, &port, err);
 }
 
