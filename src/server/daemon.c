@@ -6,6 +6,7 @@
 #include "observe/log.h"
 #include "observe/loop.h"
 #include "observe/metrics.h"
+#include "server/confine.h"
 #include "server/daemon_priv.h"
 #include "server/data_dir_rights.h"
 
@@ -189,6 +190,33 @@ static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
     TC_TRY(make_directory(d->evidence_dir, err));
     TC_TRY(make_directory(d->outbox_dir, err));
     return make_directory(d->spool_dir, err);
+}
+
+static const char *if_there(const char *folder)
+{
+    return folder != NULL && access(folder, F_OK) == 0 ? folder : NULL;
+}
+
+/* Before threads are started: they are confined with it. */
+static void confine(struct tc_daemon *d)
+{
+    const char *temporary = getenv("TMPDIR");
+    bool writes_verdicts = tc__daemon_verdict_folder(&d->config, d->verdict_folder);
+    const char *folders[] = {d->options.data_dir, writes_verdicts ? d->verdict_folder : NULL,
+                             /* Published numbers are made anew there. */
+                             if_there("/tmp"), if_there("/var/tmp"), if_there(temporary)};
+    if (!d->config.confine) {
+        return;
+    }
+    struct tc_confined done = tc_confine(folders, TC_COUNT(folders));
+    d->is_confined = done.files;
+    tc_log_fields(TC_LOG_INFO, "confined",
+                  TC_LOG_CSTR("writes", done.files ? "to data_dir, the verdict file's folder and "
+                                                     "temporary files only"
+                                                   : "anywhere: no Landlock here, or no folder of "
+                                                     "verdicts.file.path"),
+                  TC_LOG_CSTR("system_calls", done.calls ? "without those that are never needed"
+                                                         : "all: no seccomp here"));
 }
 
 static void say_recovery(void *context, const char *line)
@@ -462,6 +490,9 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
     d->started_ns = tc_wall_ns();
     tc__daemon_log_config(config);
     tc_status status = open_directories(d, err);
+    if (status == TC_OK) {
+        confine(d);
+    }
     status = status == TC_OK ? make_basics(d, err) : status;
     status = status == TC_OK ? open_store(d, err) : status;
     status = status == TC_OK ? make_detection(d, err) : status;

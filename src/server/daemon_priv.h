@@ -66,9 +66,14 @@ struct tc_daemon {
     char http_address[TC__ADDRESS_MAX];
     char grpc_address[TC__ADDRESS_MAX];
     char api_address[TC__ADDRESS_MAX];
-    bool ready; /* the replay is over, and it is not stopping */
+    char verdict_folder[TC_CONFIG_TEXT_MAX]; /* of the verdict file, at the start */
+    bool is_confined;                        /* no other folder can be written to */
+    bool ready;                              /* the replay is over, and it is not stopping */
     bool stopping;
 };
+
+/* daemon_reload.c: where the verdict file is; false: there is none. out has TC_CONFIG_TEXT_MAX. */
+bool tc__daemon_verdict_folder(const struct tc_config *c, char *out);
 
 /* daemon_status.c: for struct tc_api_parts; context is the daemon. */
 void tc__daemon_refresh(void *context);

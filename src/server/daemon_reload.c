@@ -90,6 +90,32 @@ static void say_fixed(void *context, const char *line)
     tc_log_fields(TC_LOG_WARN, "this change needs a restart", TC_LOG_CSTR("key", line));
 }
 
+bool tc__daemon_verdict_folder(const struct tc_config *c, char *out)
+{
+    const char *path = c->verdicts_file_path;
+    const char *slash = strrchr(path, '/');
+    /* "/x" is in "/", "x" in ".". */
+    struct tc_slice folder = slash == NULL   ? TC_LIT(".")
+                             : slash == path ? TC_LIT("/")
+                                             : tc_slice_make(path, (size_t)(slash - path));
+    struct tc_buf b = tc_buf_make(out, TC_CONFIG_TEXT_MAX - 1);
+    tc_buf_str(&b, folder);
+    out[b.len] = '\0';
+    return path[0] != '\0' && strcmp(path, "-") != 0;
+}
+
+/* A process that is confined cannot write to another folder than before. */
+static void keep_verdict_folder(const struct tc_daemon *d, struct tc_config *fresh)
+{
+    char folder[TC_CONFIG_TEXT_MAX];
+    if (d->is_confined && tc__daemon_verdict_folder(fresh, folder) &&
+        strcmp(folder, d->verdict_folder) != 0) {
+        say_fixed(NULL, "verdicts.file.path: another folder (confine is true)");
+        memcpy(fresh->verdicts_file_path, d->config.verdicts_file_path,
+               sizeof fresh->verdicts_file_path);
+    }
+}
+
 void tc__daemon_reload(struct tc_daemon *d)
 {
     /* Too large for a stack that signal handling shares; one reload at a time. */
@@ -102,6 +128,7 @@ void tc__daemon_reload(struct tc_daemon *d)
     }
     (void)tc_config_fixed_changes(&d->config, &fresh, say_fixed, NULL);
     tc_config_keep_fixed(&d->config, &fresh);
+    keep_verdict_folder(d, &fresh);
     d->config = fresh;
     struct tc_net_limits net_limits = tc__daemon_net_limits(&d->config);
     struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(&d->config);

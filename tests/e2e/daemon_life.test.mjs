@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
+import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Daemon, run, workspace } from './support/daemon.mjs';
 import { fields, logs, xid48 } from './support/otlp.mjs';
@@ -253,7 +254,7 @@ describe('SIGHUP', () => {
     assert.equal((await post(daemon.http, 'logs', fault('gpu-before'), {}, { agent })).status, 200);
     assert.equal((await grpc.export('logs', fault('gpu-before'))).grpc, 0);
     await daemon.untilVerdicts('the verdict before', (all) => ofNode(all, 'gpu-before').length > 0);
-    const moved = space.file('moved.ndjson');
+    const moved = path.join(path.dirname(daemon.verdictFile), 'moved.ndjson');
     daemon.configure({ log: { level: 'debug', format: 'json' }, verdicts: { file: { path: moved } } });
     daemon.signal('SIGHUP');
     await until('the reload', async () => await reloads(daemon, 'ok') >= 1);
@@ -268,6 +269,28 @@ describe('SIGHUP', () => {
     await grpc.close();
     agent.destroy();
     await daemon.stop();
+  });
+  test('a verdict file in another folder needs a restart, unless the daemon is not confined', async (t) => {
+    const elsewhere = space.file('elsewhere');
+    fs.mkdirSync(elsewhere);
+    const moved = path.join(elsewhere, 'verdicts.ndjson');
+    const daemon = await start('confined');
+    if (/no Landlock/.test(daemon.log())) { t.skip('this kernel has no Landlock'); return; }
+    assert.match(daemon.log(), /msg="?confined"? writes="to data_dir, the verdict file's folder and temporary files only" system_calls="without those that are never needed"/);
+    daemon.configure({ verdicts: { file: { path: moved } } });
+    daemon.signal('SIGHUP');
+    await until('the reload', async () => await reloads(daemon, 'ok') >= 1);
+    assert.match(daemon.log(), /this change needs a restart.*verdicts\.file\.path/);
+    assert.equal((await post(daemon.http, 'logs', fault('gpu-kept'))).status, 200);
+    await daemon.untilVerdicts('the verdict in the same file', (all) => ofNode(all, 'gpu-kept').length > 0);
+    await daemon.stop();
+    const open = await start('not_confined', { confine: false });
+    open.configure({ confine: false, verdicts: { file: { path: moved } } });
+    open.signal('SIGHUP');
+    await until('the reload', async () => await reloads(open, 'ok') >= 1);
+    assert.equal((await post(open.http, 'logs', fault('gpu-moved'))).status, 200);
+    await until('the verdict in the other folder', () => ofNode(open.verdicts(moved), 'gpu-moved').length > 0);
+    await open.stop();
   });
   test('a configuration with mistakes is refused and says why; the old one stays', async () => {
     const daemon = await start('bad_reload');
