@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Daemon, binary, run, source, workspace } from './support/daemon.mjs';
@@ -182,4 +183,21 @@ describe('a database that cannot be written', () => {
     assert.deepEqual(rows.map((r) => r.verdict_digest), lineDigests(daemon));
     await daemon.stop();
   });
+});
+
+test('tables are exported through a daemon to a folder that it cannot write to itself', async () => {
+  const daemon = make('export');
+  await daemon.start();
+  assert.equal((await post(daemon.http, 'logs', fault('gpu-07'))).status, 200);
+  await untilRows(daemon, 'verdict_fact', 1);
+  const out = fs.mkdtempSync(path.join(os.homedir(), '.tc_export_'));
+  try {
+    const { status, stderr } = run(['export', '--data-dir', daemon.dataDir, '--parquet', out, '--table', 'verdict_fact']);
+    assert.equal(status, 0, stderr);
+    assert.equal(fs.readFileSync(path.join(out, 'verdict_fact.parquet')).subarray(0, 4).toString(), 'PAR1');
+    assert.deepEqual(fs.readdirSync(path.join(daemon.dataDir, 'spool')), []);
+  } finally {
+    fs.rmSync(out, { recursive: true });
+  }
+  await daemon.stop();
 });

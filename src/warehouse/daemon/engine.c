@@ -8,9 +8,11 @@
 #include "base/time.h"
 #include "warehouse/daemon/wire.h"
 #include "warehouse/engine_priv.h"
+#include "warehouse/move_file_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,26 +273,32 @@ static tc_status daemon_forget(void *engine, const struct tc_forget *what, uint6
     return ask(e, out_count, err);
 }
 
+/* The daemon can write to its data_dir and hardly anywhere else: it writes there, and the file is
+ * moved. A name that two commands have is taken by one at a time: the pid is in it. */
 static tc_status daemon_parquet(void *engine, enum tc_table table, size_t time_column,
                                 int64_t before_us, const char *path, uint64_t *out_rows,
                                 struct tc_error *err)
 {
     struct daemon_engine *e = engine;
-    char absolute[TC_WIRE_PATH_MAX];
-    char here[TC_WIRE_PATH_MAX];
-    int len = 0;
-    if (path[0] == '/') {
-        len = snprintf(absolute, sizeof absolute, "%s", path);
-    } else if (getcwd(here, sizeof here) != NULL) {
-        len = snprintf(absolute, sizeof absolute, "%s/%s", here, path);
+    char dir[PATH_MAX];
+    char made[PATH_MAX + 64];
+    if (realpath(e->data_dir, dir) == NULL) {
+        return tc_fail(err, TC_E_IO, 0, "%s cannot be used: %s", e->data_dir, strerror(errno));
     }
-    if (len <= 0 || (size_t)len >= sizeof absolute) {
-        return tc_fail(err, TC_E_USAGE, 0, "%s: the path is too long for the daemon", path);
+    int len = snprintf(made, sizeof made, "%s/spool/parquet-%ld.tmp", dir, (long)getpid());
+    if (len <= 0 || (size_t)len >= TC_WIRE_PATH_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0, "%s: the path is too long for the daemon", e->data_dir);
     }
     tc_wire_begin(&e->out, TC_WIRE_PARQUET);
-    tc_wire_put_parquet(&e->out, table, time_column, before_us,
-                        tc_slice_make(absolute, (size_t)len));
-    return ask(e, out_rows, err);
+    tc_wire_put_parquet(&e->out, table, time_column, before_us, tc_slice_make(made, (size_t)len));
+    tc_status status = ask(e, out_rows, err);
+    if (status == TC_OK) {
+        status = tc__move_file(made, path, err);
+    }
+    if (status != TC_OK) {
+        (void)unlink(made);
+    }
+    return status;
 }
 
 /* ---- queries ---- */
