@@ -8,7 +8,7 @@ install(CODE "
   execute_process(COMMAND \"${CMAKE_SOURCE_DIR}/tools/install_pages.sh\" \"\${tc_program}\" \"\${tc_stage}\"
     COMMAND_ERROR_IS_FATAL ANY)")
 install(FILES packaging/prometheus/tracecore.rules.yaml DESTINATION share/tracecore/prometheus)
-install(DIRECTORY packaging/grafana DESTINATION share/tracecore)
+install(DIRECTORY packaging/grafana packaging/alerts DESTINATION share/tracecore)
 install(FILES packaging/systemd/tracecore.service DESTINATION lib/systemd/system)
 install(FILES packaging/debian/tracecore.yaml DESTINATION /etc/tracecore)
 install(FILES packaging/debian/copyright DESTINATION share/doc/tracecore)

@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -152,6 +152,18 @@ _tracecore() {
         esac
         if [[ $cur == -* ]]; then
             _tracecore_words "--api --json --help"
+        fi
+        ;;
+    alert)
+        case $prev in
+        --config | -c)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--config --print --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "test"
         fi
         ;;
     config)
@@ -641,7 +653,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--man --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve incidents status config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help"
+            _tracecore_words " detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help"
         fi
         ;;
     esac

@@ -77,6 +77,27 @@ static void put_saturated(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* Receivers of alerts, one line each. */
+static void put_alerts(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json list;
+    struct tc_json one;
+    if (!tc_json_get(s, TC_LIT("alerts"), &list)) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &one)) {
+        struct tc_slice since = text_of(one, "failing_since");
+        (void)tc_format(b, "  alerts     {}: ", tc_as_printable(text_of(one, "output")));
+        put_number(b, one, NULL, "delivered", "delivered, ");
+        put_number(b, one, NULL, "failed", "refused, ");
+        put_number(b, one, NULL, "waiting", "waiting");
+        (void)tc_format(b, "{}\n",
+                        tc_when(since.len > 0, "; failing since {}: {}", tc_as_printable(since),
+                                tc_as_printable(text_of(one, "error"))));
+    }
+}
+
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
@@ -119,6 +140,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "verdicts", "written", "written, ");
     put_number(b, s, "verdicts", "exported", "exported, ");
     put_number(b, s, "verdicts", "pending_otlp", "wait to be exported\n");
+    put_alerts(b, s);
     tc_buf_lit(b, "  warehouse  ");
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");

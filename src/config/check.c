@@ -180,6 +180,8 @@ static void check_same(struct tc__config_load *l, const struct listener *one,
 void tc__config_check(struct tc__config_load *l)
 {
     check_order(l, TC_KEY_verdicts_otlp_backoff_min, TC_KEY_verdicts_otlp_backoff_max);
+    check_order(l, TC_KEY_alerts_backoff_min, TC_KEY_alerts_backoff_max);
+    tc__config_check_quiet(l);
     check_order(l, TC_KEY_limits_body, TC_KEY_limits_body_decompressed);
     check_order(l, TC_KEY_limits_body, TC_KEY_limits_memory);
     check_order(l, TC_KEY_limits_body_decompressed, TC_KEY_limits_memory);

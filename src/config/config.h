@@ -7,6 +7,7 @@
 #ifndef TC_CONFIG_CONFIG_H
 #define TC_CONFIG_CONFIG_H
 
+#include "alert/output.h"
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/slice.h"
@@ -61,6 +62,7 @@ enum tc_config_key {
 #define HEADERS(field, path, reload, help) TC_KEY_##field,
 #define TOKENS(field, path, reload, help) TC_KEY_##field,
 #define HOSTS(field, path, reload, help) TC_KEY_##field,
+#define OUTPUTS(field, path, reload, help) TC_KEY_##field,
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -73,6 +75,7 @@ enum tc_config_key {
 #undef HEADERS
 #undef TOKENS
 #undef HOSTS
+#undef OUTPUTS
     TC_CONFIG_KEY_COUNT
 };
 
@@ -91,6 +94,7 @@ struct tc_config {
 #define HEADERS(field, path, reload, help) char field[TC_CONFIG_HEADERS_MAX];
 #define TOKENS(field, path, reload, help) struct tc_config_token field[TC_CONFIG_TOKENS_MAX];
 #define HOSTS(field, path, reload, help) char field[TC_CONFIG_HOSTS_MAX];
+#define OUTPUTS(field, path, reload, help) struct tc_alert_output field[TC_ALERT_RECEIVERS_MAX];
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -103,7 +107,9 @@ struct tc_config {
 #undef HEADERS
 #undef TOKENS
 #undef HOSTS
+#undef OUTPUTS
     size_t auth_token_count;
+    size_t alerts_output_count;
     /*
      * detection.patterns.NAME.KEY where it differs from the default: "nccl_hang.threshold=60s" for
      * tc_engine_set, "nccl_hang.enabled=false". In the order of the detectors and their tables.
@@ -114,6 +120,9 @@ struct tc_config {
     uint8_t origins[TC_CONFIG_KEY_COUNT];
     uint8_t knob_origins[TC_CONFIG_KNOBS_MAX];
 };
+
+/* The alerts.* of a configuration for those who deliver them. */
+void tc_config_alerts(const struct tc_config *config, struct tc_alert_settings *out);
 
 /* Told of every mistake: "file:line:column: path: message", ready to print. */
 typedef void (*tc_config_say_fn)(void *context, const char *line);

@@ -29,12 +29,13 @@ enum tc__config_type {
     TC__HEADERS,
     TC__TOKENS,
     TC__HOSTS,
+    TC__OUTPUTS,
 };
 
 /* Whether a value of the type is a list or a map, which the environment gives as YAML. */
 static inline bool tc__config_is_list(enum tc__config_type type)
 {
-    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS;
+    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS || type == TC__OUTPUTS;
 }
 
 /* A line of config.def. */
@@ -121,6 +122,8 @@ void tc__config_mistake(struct tc__config_load *l, const struct tc__config_place
 
 /* Cuts "host:port" and "[::1]:port"; the host without brackets. */
 bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_t *out_port);
+/* "http://host", "https://host:port/path". */
+bool tc__config_is_url(struct tc_slice text);
 /* Whether the text is made as host names are. */
 bool tc__config_is_host(struct tc_slice host, bool in_brackets);
 /* Sets a row or a knob from a scalar and says what is wrong with it. */
@@ -143,6 +146,8 @@ struct tc__config_header {
     struct tc__config_place place;
     struct tc_slice name;
     struct tc_slice value;
+    char *to; /* the lines so far */
+    size_t to_size;
 };
 
 /* Adds a header; false when it was told what is wrong with it. */
@@ -162,6 +167,39 @@ enum tc__config_token_field tc__config_token_field(struct tc__config_load *l, co
 void tc__config_token_set(struct tc__config_load *l, const char *path,
                           const struct tc__config_place *place, enum tc__config_token_field field,
                           struct tc_slice text);
+
+/* ---- outputs.c ---- */
+
+/* The receivers of alerts are being read: the one whose fields come, and what it has had. */
+struct tc__config_output {
+    size_t at;
+    unsigned seen; /* bits of the fields */
+    char path[TC__CONFIG_PATH_MAX];
+};
+
+/* Whether another one can begin; its fields are empty then. A mistake otherwise. */
+bool tc__config_output_begin(struct tc__config_load *l, struct tc__config_output *o,
+                             const struct tc__config_place *place);
+/* What a field takes; TC__OUTPUT_UNKNOWN after a mistake. */
+enum tc__config_output_kind { TC__OUTPUT_UNKNOWN, TC__OUTPUT_TEXT, TC__OUTPUT_MAP };
+enum tc__config_output_kind tc__config_output_field(struct tc__config_load *l,
+                                                    struct tc__config_output *o,
+                                                    const struct tc__config_place *place,
+                                                    struct tc_slice name, size_t *out_field);
+void tc__config_output_set(struct tc__config_load *l, struct tc__config_output *o,
+                           const struct tc__config_place *place, size_t field,
+                           struct tc_slice text);
+/* An entry of a map. */
+void tc__config_output_add(struct tc__config_load *l, struct tc__config_output *o,
+                           const struct tc__config_place *place, size_t field, struct tc_slice name,
+                           struct tc_slice value);
+/* All its fields were there: what is missing, or does not go together, is told. */
+void tc__config_output_end(struct tc__config_load *l, struct tc__config_output *o,
+                           const struct tc__config_place *place);
+/* Names and types, for who asks what is in use: nothing of them is a secret. */
+void tc__config_outputs_print(struct tc_buf *b, const struct tc_config *c);
+/* The quiet hours and their time zone. */
+void tc__config_check_quiet(struct tc__config_load *l);
 
 /* ---- check.c ---- */
 

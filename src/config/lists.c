@@ -44,8 +44,8 @@ static bool has_header(struct tc_slice lines, struct tc_slice name)
 
 bool tc__config_header(struct tc__config_load *l, const struct tc__config_header *h)
 {
-    char *to = l->out->verdicts_otlp_headers;
-    struct tc_buf b = tc_buf_make(to, TC_CONFIG_HEADERS_MAX - 1);
+    char *to = h->to;
+    struct tc_buf b = tc_buf_make(to, h->to_size - 1);
     b.len = strlen(to);
     struct tc_slice shown = tc_slice_head(h->name, SHOWN_MAX);
     size_t before = b.len;
@@ -70,9 +70,9 @@ bool tc__config_header(struct tc__config_load *l, const struct tc__config_header
     }
     (void)tc_format(&b, "{}: {}\r\n", h->name, h->value);
     if (b.overflowed) {
-        memset(to + before, 0, TC_CONFIG_HEADERS_MAX - before);
-        tc__config_mistake(l, &h->place, h->path, "headers of more than %d bytes together",
-                           TC_CONFIG_HEADERS_MAX - 1);
+        memset(to + before, 0, h->to_size - before);
+        tc__config_mistake(l, &h->place, h->path, "headers of more than %zu bytes together",
+                           h->to_size - 1);
         return false;
     }
     return true;

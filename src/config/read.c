@@ -157,6 +157,7 @@ static bool is_scalar(const struct tc_yaml_node *n)
 static void read_headers(struct reader *r, const struct tc__config_node *of,
                          const struct tc_yaml_node *headers)
 {
+    char *to = (char *)r->load->out + tc__config_rows[of->key].offset;
     for (const struct tc_yaml_entry *e = headers->first; e != NULL; e = e->next) {
         struct tc__config_place place;
         bool has_name = read_key(r, of->path, e->key, &place);
@@ -166,10 +167,13 @@ static void read_headers(struct reader *r, const struct tc__config_node *of,
             TELL(r, &place, of->path, "the value of a header is text");
             skip_inside(r, e->value);
         } else if (has_name && is_scalar(e->value)) {
-            (void)tc__config_header(r->load, &(struct tc__config_header){.path = of->path,
-                                                                         .place = place,
-                                                                         .name = e->key->text,
-                                                                         .value = e->value->text});
+            (void)tc__config_header(r->load,
+                                    &(struct tc__config_header){.path = of->path,
+                                                                .place = place,
+                                                                .name = e->key->text,
+                                                                .value = e->value->text,
+                                                                .to = to,
+                                                                .to_size = TC_CONFIG_HEADERS_MAX});
         }
     }
 }
@@ -280,6 +284,73 @@ static void read_hosts(struct reader *r, const struct tc__config_node *of,
     }
 }
 
+/* A map of a receiver: headers, labels. */
+static void read_output_map(struct reader *r, struct tc__config_output *o, size_t field,
+                            const struct tc_yaml_node *map)
+{
+    for (const struct tc_yaml_entry *e = map->first; e != NULL; e = e->next) {
+        struct tc__config_place place;
+        bool has_name = read_key(r, o->path, e->key, &place);
+        place = place_at(r, e->value->at);
+        check_value(r, e->value);
+        if (tc_yaml_is_collection(e->value)) {
+            TELL(r, &place, o->path, "its values are text");
+            skip_inside(r, e->value);
+        } else if (has_name && is_scalar(e->value)) {
+            tc__config_output_add(r->load, o, &place, field, e->key->text, e->value->text);
+        }
+    }
+}
+
+static void read_output(struct reader *r, struct tc__config_output *o,
+                        const struct tc_yaml_node *output)
+{
+    struct tc__config_place place = place_at(r, output->at);
+    for (const struct tc_yaml_entry *e = output->first; e != NULL; e = e->next) {
+        struct tc__config_place at;
+        size_t field = 0;
+        enum tc__config_output_kind kind = TC__OUTPUT_UNKNOWN;
+        if (read_key(r, o->path, e->key, &at)) {
+            kind = tc__config_output_field(r->load, o, &at, e->key->text, &field);
+        }
+        at = place_at(r, e->value->at);
+        check_value(r, e->value);
+        if (kind == TC__OUTPUT_MAP && e->value->kind == TC_YAML_MAPPING) {
+            read_output_map(r, o, field, e->value);
+        } else if (kind == TC__OUTPUT_TEXT && is_scalar(e->value)) {
+            tc__config_output_set(r->load, o, &at, field, e->value->text);
+        } else if (kind != TC__OUTPUT_UNKNOWN && e->value->kind != TC_YAML_UNKNOWN) {
+            TELL(r, &at, o->path, "%.*s is %s", TC_FMT(tc_slice_head(e->key->text, SHOWN_MAX)),
+                 kind == TC__OUTPUT_MAP ? "a map of names and values" : "text");
+            skip_inside(r, e->value);
+        } else {
+            skip_inside(r, e->value);
+        }
+    }
+    if (!output->is_open) {
+        tc__config_output_end(r->load, o, &place);
+    }
+}
+
+static void read_outputs(struct reader *r, const struct tc_yaml_node *outputs)
+{
+    struct tc__config_output o = {0};
+    for (const struct tc_yaml_entry *e = outputs->first; e != NULL; e = e->next, o.at++) {
+        struct tc__config_place place = place_at(r, e->value->at);
+        check_value(r, e->value);
+        bool is_mapping = e->value->kind == TC_YAML_MAPPING;
+        if (is_mapping && tc__config_output_begin(r->load, &o, &place)) {
+            read_output(r, &o, e->value);
+            continue;
+        }
+        if (!is_mapping && e->value->kind != TC_YAML_UNKNOWN) {
+            TELL(r, &place, tc__config_rows[TC_KEY_alerts_outputs].path,
+                 "is a list of receivers: {name: ..., type: ..., url: ...}");
+        }
+        skip_inside(r, e->value);
+    }
+}
+
 static bool is_list(const struct tc__config_node *node)
 {
     return node->kind == TC__ROW && tc__config_is_list(tc__config_rows[node->key].type);
@@ -318,11 +389,12 @@ static void tell_collection(struct reader *r, struct tc__config_node *node,
     }
     node->bad = true;
     TELL(r, place, node->path, "%s",
-         type == TC__HEADERS  ? "is a map of names and values, not a list"
-         : type == TC__TOKENS ? "is a list of tokens: each begins with \"- \""
-         : type == TC__HOSTS  ? "is a list of names: each begins with \"- \""
-         : is_mapping         ? "is one value and has no keys below it"
-                              : "is one value, not a list");
+         type == TC__HEADERS   ? "is a map of names and values, not a list"
+         : type == TC__TOKENS  ? "is a list of tokens: each begins with \"- \""
+         : type == TC__HOSTS   ? "is a list of names: each begins with \"- \""
+         : type == TC__OUTPUTS ? "is a list of receivers: each begins with \"- \""
+         : is_mapping          ? "is one value and has no keys below it"
+                               : "is one value, not a list");
 }
 
 /* The value of a key, or of the whole text; node is NULL where the key is unknown. A section is
@@ -344,7 +416,7 @@ static void read_value(struct reader *r, struct tc__config_node *node,
         TC_ASSERT(r->depth < DEPTH_MAX);
         r->sections[r->depth++] = (struct section){.of = node, .next = value->first};
     } else if (type == TC__HEADERS && is_mapping) {
-        memset(r->load->out->verdicts_otlp_headers, 0, TC_CONFIG_HEADERS_MAX);
+        memset((char *)r->load->out + tc__config_rows[node->key].offset, 0, TC_CONFIG_HEADERS_MAX);
         tc__config_taken(r->load, node, &place);
         read_headers(r, node, value);
     } else if (type == TC__TOKENS && !is_mapping) {
@@ -356,6 +428,11 @@ static void read_value(struct reader *r, struct tc__config_node *node,
         memset(r->load->out->server_allowed_hosts, 0, TC_CONFIG_HOSTS_MAX);
         tc__config_taken(r->load, node, &place);
         read_hosts(r, node, value);
+    } else if (type == TC__OUTPUTS && !is_mapping) {
+        memset(r->load->out->alerts_outputs, 0, sizeof r->load->out->alerts_outputs);
+        r->load->out->alerts_output_count = 0;
+        tc__config_taken(r->load, node, &place);
+        read_outputs(r, value);
     } else {
         tell_collection(r, node, &place, is_mapping);
         skip_inside(r, value);

@@ -85,6 +85,9 @@ static void put_current(struct tc_buf *b, const struct tc_config *c,
     case TC__HOSTS:
         put_hosts(b, tc_slice_cstr(at));
         break;
+    case TC__OUTPUTS:
+        tc__config_outputs_print(b, c);
+        break;
     }
     tc_buf_str(b, quoted ? TC_LIT("\"") : TC_EMPTY);
 }
@@ -212,6 +215,8 @@ static size_t size_of(enum tc__config_type type)
         return sizeof(struct tc_config_token) * TC_CONFIG_TOKENS_MAX;
     case TC__HOSTS:
         return TC_CONFIG_HOSTS_MAX;
+    case TC__OUTPUTS:
+        return sizeof(struct tc_alert_output) * TC_ALERT_RECEIVERS_MAX;
     }
     return 0;
 }

@@ -51,8 +51,7 @@ bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_
     return true;
 }
 
-/* "http://host", "https://host:port/path". */
-static bool is_url(struct tc_slice text)
+bool tc__config_is_url(struct tc_slice text)
 {
     struct tc_slice rest = tc_slice_starts(text, TC_LIT("http://"))    ? tc_slice_from(text, 7)
                            : tc_slice_starts(text, TC_LIT("https://")) ? tc_slice_from(text, 8)
@@ -194,7 +193,7 @@ static bool set_row(const struct setting *s, const struct tc__config_row *row)
     case TC__ADDRESS:
         return set_address(s, to, TC_CONFIG_TEXT_MAX);
     case TC__URL:
-        if (s->text.len > 0 && !is_url(s->text)) {
+        if (s->text.len > 0 && !tc__config_is_url(s->text)) {
             return REFUSE(s, "\"%.*s\" is no http:// or https:// address", SHOWN(s));
         }
         return set_text(s, to, TC_CONFIG_TEXT_MAX);
@@ -212,6 +211,8 @@ static bool set_row(const struct setting *s, const struct tc__config_row *row)
         return REFUSE(s, "is a list of tokens, not one value");
     case TC__HOSTS:
         return REFUSE(s, "is a list of names: [%.*s]", SHOWN(s));
+    case TC__OUTPUTS:
+        return REFUSE(s, "is a list of receivers, not one value");
     }
     return false;
 }

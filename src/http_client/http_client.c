@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define BASE_MAX ((size_t)2 << 10)        /* of the address */
 #define HEAD_MAX ((size_t)16 << 10)       /* of a request: path and headers */
@@ -231,6 +232,29 @@ void tc_http_client_destroy(struct tc_http_client *c)
 void tc_http_client_stop_on(struct tc_http_client *c, int fd)
 {
     c->stop_fd = fd;
+}
+
+tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls *tls,
+                             struct tc_error *err)
+{
+    const struct {
+        CURLoption option;
+        const char *file;
+    } files[] = {
+        {CURLOPT_CAINFO, tls->ca_file},
+        {CURLOPT_SSLCERT, tls->cert_file},
+        {CURLOPT_SSLKEY, tls->key_file},
+    };
+    for (size_t i = 0; i < TC_COUNT(files); i++) {
+        bool is_given = files[i].file != NULL && files[i].file[0] != '\0';
+        if (is_given && access(files[i].file, R_OK) != 0) {
+            return tc_fail(err, TC_E_IO, 0, "%s: %s", files[i].file, strerror(errno));
+        }
+        if (is_given && c->curl->easy_setopt(c->easy, files[i].option, files[i].file) != CURLE_OK) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory for the name of a certificate");
+        }
+    }
+    return TC_OK;
 }
 
 /* ---- what went wrong ------------------------------------------------------------------------ */

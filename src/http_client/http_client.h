@@ -41,6 +41,16 @@ void tc_http_client_destroy(struct tc_http_client *c);
  * signal ends it. Borrowed; -1: none. */
 void tc_http_client_stop_on(struct tc_http_client *c, int fd);
 
+/* PEM files of https: the authorities that are trusted instead of the system's, and what this side
+ * shows of itself. NULL or "": as it is. Before the first call. */
+struct tc_http_tls {
+    const char *ca_file;
+    const char *cert_file;
+    const char *key_file;
+};
+TC_CHECKED tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls *tls,
+                                        struct tc_error *err);
+
 struct tc_http_reply {
     int status;             /* 200 */
     unsigned retry_after_s; /* 0: not said */

@@ -264,6 +264,7 @@ void tc_metrics_render(struct tc_buf *b)
     }
     put_patterns(b);
     tc__metrics_verdicts(b);
+    tc__metrics_alerts(b);
     for (size_t h = 0; h < TC_HISTOGRAM_COUNT; h++) {
         put_histogram(b, (enum tc_histogram)h);
     }

@@ -52,6 +52,20 @@ void tc_verdict_count(size_t detector, enum tc_severity severity, enum tc_verdic
 void tc_open_incidents_reset(void);
 void tc_open_incident_count(size_t detector, enum tc_severity severity);
 
+/* A receiver of alerts, by its name in the configuration: label output="name". */
+#define TC_METRICS_RECEIVERS_MAX 16
+struct tc_metrics_receiver {
+    char name[64];
+    uint64_t delivered;
+    uint64_t refused;
+    uint64_t retries;
+    uint64_t waiting;
+    uint64_t oldest_s;
+    uint64_t failing; /* 0 or 1 */
+};
+/* All there are now. Copies. */
+void tc_metrics_receivers(const struct tc_metrics_receiver *receivers, size_t count);
+
 /* A distribution of seconds with fixed buckets, 0.5 ms to 10 s. */
 enum tc_histogram {
 #define HISTOGRAM(id, name, labels, help) TC_HIST_##id,

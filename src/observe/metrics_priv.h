@@ -18,6 +18,8 @@ void tc__metrics_series(struct tc_buf *b, const char *name, const char *suffix, 
                         const char *key, const char *value);
 /* metrics_verdicts.c: verdicts and incidents by pattern and severity. */
 void tc__metrics_verdicts(struct tc_buf *b);
+/* metrics_alerts.c: the receivers of alerts. */
+void tc__metrics_alerts(struct tc_buf *b);
 /* Memory, time, start and descriptors of this process. What /proc does not tell is left out. */
 void tc__metrics_process(struct tc_buf *b);
 

@@ -4,6 +4,7 @@
  * once it is durable, so that a crash at any moment leaves one whole log; the old one goes last.
  */
 #include "observe/log.h"
+#include "outbox/alerts_priv.h"
 #include "outbox/outbox_priv.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static tc_status copy(struct tc_outbox *o, struct compaction *c, struct tc__reco
             c->at[i] = c->at[i] == 0 ? c->log.end + c->have + 1 : c->at[i];
         }
     }
+    wanted = wanted || (r->kind == TC__RECORD_VERDICT && tc__alerts_need(o, r));
     if (r->kind == TC__RECORD_CURSOR || (!wanted && !tc__marks_is_latest(&o->marks, r))) {
         return TC_OK;
     }
@@ -67,6 +69,14 @@ static tc_status add_cursors(struct tc_outbox *o, struct compaction *c, struct t
             o->file_cursor.next = c->out[i].next;
             r.cursor = o->file_cursor;
         }
+        TC_TRY(add(o, c, &r, err));
+    }
+    struct tc__cursor alerts[TC_ALERT_RECEIVERS_MAX];
+    (void)pthread_mutex_lock(&o->lock);
+    size_t count = tc__alerts_cursors(o, false, alerts);
+    (void)pthread_mutex_unlock(&o->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct tc__record r = {.kind = TC__RECORD_CURSOR, .cursor = alerts[i]};
         TC_TRY(add(o, c, &r, err));
     }
     return TC_OK;

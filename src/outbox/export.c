@@ -9,13 +9,12 @@
 #include "base/grow.h"
 #include "base/json/json.h"
 #include "base/time.h"
-#include "http_client/http_client.h"
 #include "observe/log.h"
 #include "outbox/outbox_priv.h"
+#include "outbox/post.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define BATCH_RECORDS 512
 /* Of one request. OTLP's JSON is about three times a verdict's: the largest one fits alone. */
@@ -25,16 +24,11 @@
 
 struct exporter {
     struct tc_outbox *o;
-    struct tc_http_client *client;
+    struct tc_post post;
     struct tc_json_parser *parser;
     struct tc__outbox_scan scan;
     char *request;
     size_t request_cap;
-    int64_t backoff_ns;
-    int64_t retry_ns; /* not before; 0: at once */
-    uint64_t random;
-    char headers[TC__HEADERS_MAX + 64];
-    size_t headers_len;
     char instance_id[TC__INSTANCE_MAX];
 };
 
@@ -57,32 +51,29 @@ struct batch {
 static void connect_again(struct exporter *x)
 {
     char endpoint[TC__ENDPOINT_MAX];
+    char headers[TC__HEADERS_MAX];
     struct tc_outbox *o = x->o;
     (void)pthread_mutex_lock(&o->lock);
     o->reconnect = false;
     memcpy(endpoint, o->endpoint, sizeof endpoint);
     memcpy(x->instance_id, o->instance_id, sizeof x->instance_id);
-    int64_t timeout_ns = o->timeout_ns;
-    struct tc_buf b = tc_buf_make(x->headers, sizeof x->headers);
-    tc_buf_lit(&b, "Content-Type: application/json\r\n");
-    tc_buf_str(&b, tc_slice_cstr(o->headers));
-    x->headers_len = b.len;
+    memcpy(headers, o->headers, sizeof headers);
+    struct tc_post_config config = {.url = endpoint,
+                                    .headers = headers,
+                                    .timeout_ns = o->timeout_ns,
+                                    .backoff_min_ns = o->backoff_min_ns,
+                                    .backoff_max_ns = o->backoff_max_ns,
+                                    .stop_fd = o->stop_fd};
     (void)pthread_mutex_unlock(&o->lock);
-    tc_http_client_destroy(x->client);
-    x->client = NULL;
-    x->backoff_ns = 0;
-    x->retry_ns = 0;
+    tc_post_close(&x->post);
     if (endpoint[0] == '\0') {
         return;
     }
     struct tc_error err = {0};
-    if (tc_http_client_create(endpoint, timeout_ns, &x->client, &err) != TC_OK) {
-        x->client = NULL;
+    if (tc_post_open(&x->post, &config, &err) != TC_OK) {
         tc_log_fields(TC_LOG_ERROR, "verdicts cannot be sent: their address is wrong",
                       TC_LOG_CSTR("error", err.message));
-        return;
     }
-    tc_http_client_stop_on(x->client, o->stop_fd);
 }
 
 /* ---- a batch ------------------------------------------------------------------------------- */
@@ -173,36 +164,19 @@ static void finish(struct exporter *x, const struct batch *batch, uint64_t rejec
     o->stats.exported += batch->count - rejected;
     (void)pthread_cond_signal(&o->work);
     (void)pthread_mutex_unlock(&o->lock);
-    x->backoff_ns = 0;
-    x->retry_ns = 0;
 }
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/* Half to all of it, so that many senders do not come back together. */
-static int64_t jitter(struct exporter *x, int64_t pause_ns)
-{
-    x->random = x->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return pause_ns / 2 + (int64_t)((x->random >> 33) % (uint64_t)(pause_ns / 2 + 1));
-}
-
-static void try_later(struct exporter *x, const char *why, unsigned retry_after_s)
+static void say_later(struct exporter *x, const char *why)
 {
     struct tc_outbox *o = x->o;
     (void)pthread_mutex_lock(&o->lock);
-    int64_t min_ns = o->backoff_min_ns > 0 ? o->backoff_min_ns : TC_SECOND / 2;
-    int64_t max_ns = o->backoff_max_ns > min_ns ? o->backoff_max_ns : min_ns;
     o->stats.retries++;
     (void)pthread_mutex_unlock(&o->lock);
-    x->backoff_ns = x->backoff_ns == 0 ? min_ns : x->backoff_ns * 2;
-    x->backoff_ns = x->backoff_ns > max_ns ? max_ns : x->backoff_ns;
-    int64_t pause_ns = jitter(x, x->backoff_ns);
-    int64_t asked_ns = (int64_t)retry_after_s * TC_SECOND;
-    pause_ns = asked_ns > pause_ns ? asked_ns : pause_ns;
-    x->retry_ns = tc_mono_ns() + pause_ns;
     tc_log_fields(TC_LOG_WARN, "verdicts wait: their receiver did not take them",
                   TC_LOG_CSTR("error", why),
-                  TC_LOG_NUMBER("again_in_ms", pause_ns / (TC_SECOND / 1000)));
+                  TC_LOG_NUMBER("again_in_ms", x->post.pause_ns / (TC_SECOND / 1000)));
 }
 
 /* How many a partial success refused, of at most `count`. */
@@ -226,30 +200,6 @@ static uint64_t count_rejected(struct exporter *x, struct tc_slice body, uint64_
     return (uint64_t)rejected;
 }
 
-static bool is_retryable(int status)
-{
-    return status == 429 || status == 502 || status == 503 || status == 504;
-}
-
-static void settle(struct exporter *x, const struct batch *batch, const struct tc_http_reply *reply)
-{
-    if (reply->status / 100 == 2) {
-        finish(x, batch, count_rejected(x, reply->body, batch->count));
-        return;
-    }
-    char why[64];
-    (void)snprintf(why, sizeof why, "HTTP status %d", reply->status);
-    if (is_retryable(reply->status)) {
-        try_later(x, why, reply->retry_after_s);
-        return;
-    }
-    tc_log_fields(TC_LOG_ERROR, "verdicts were refused by their receiver and are not sent again",
-                  TC_LOG_NUMBER("status", reply->status),
-                  TC_LOG_NUMBER("count", (int64_t)batch->count),
-                  TC_LOG_TEXT("reply", tc_slice_head(reply->body, TEXT_MAX)));
-    finish(x, batch, batch->count);
-}
-
 static void send_batch(struct exporter *x)
 {
     struct batch batch = make_batch(x);
@@ -263,13 +213,21 @@ static void send_batch(struct exporter *x)
     }
     struct tc_http_reply reply;
     struct tc_error err = {0};
-    tc_status status =
-        tc_http_client_call(x->client, "POST", "", tc_slice_make(x->headers, x->headers_len),
-                            tc_slice_make(x->request, batch.len), &reply, &err);
-    if (status == TC_OK) {
-        settle(x, &batch, &reply);
-    } else {
-        try_later(x, err.message, 0);
+    struct tc_post_request request = {.body = tc_slice_make(x->request, batch.len)};
+    switch (tc_post_send(&x->post, &request, &reply, &err)) {
+    case TC_POST_TAKEN:
+        finish(x, &batch, count_rejected(x, reply.body, batch.count));
+        break;
+    case TC_POST_LATER:
+        say_later(x, err.message);
+        break;
+    case TC_POST_REFUSED:
+        tc_log_fields(
+            TC_LOG_ERROR, "verdicts were refused by their receiver and are not sent again",
+            TC_LOG_NUMBER("status", reply.status), TC_LOG_NUMBER("count", (int64_t)batch.count),
+            TC_LOG_TEXT("reply", tc_slice_head(reply.body, TEXT_MAX)));
+        finish(x, &batch, batch.count);
+        break;
     }
 }
 
@@ -280,7 +238,7 @@ static bool is_over(const struct exporter *x)
 {
     const struct tc_outbox *o = x->o;
     const struct tc__out *out = &o->out[TC__OUTPUT_OTLP];
-    bool idle = x->client == NULL || x->retry_ns != 0 || !out->on ||
+    bool idle = x->post.client == NULL || x->post.retry_ns != 0 || !out->on ||
                 (out->pending == 0 && o->first == NULL);
     return o->aborting || (o->stopping && !o->reconnect && idle);
 }
@@ -288,9 +246,6 @@ static bool is_over(const struct exporter *x)
 static tc_status prepare(struct exporter *x)
 {
     x->parser = tc_json_parser_create();
-    if (getrandom(&x->random, sizeof x->random, GRND_NONBLOCK) != (ssize_t)sizeof x->random) {
-        x->random = (uint64_t)tc_mono_ns();
-    }
     return x->parser != NULL && grow(x) ? tc__outbox_scan_init(&x->scan) : TC_E_NOMEM;
 }
 
@@ -306,13 +261,13 @@ static void run(struct exporter *x)
             continue;
         }
         const struct tc__out *out = &o->out[TC__OUTPUT_OTLP];
-        bool has_work = x->client != NULL && out->on && out->pending > 0;
+        bool has_work = x->post.client != NULL && out->on && out->pending > 0;
         if (!has_work) {
             tc__outbox_wait(o, &o->export, 0);
             continue;
         }
-        if (x->retry_ns > tc_mono_ns()) {
-            tc__outbox_wait(o, &o->export, x->retry_ns);
+        if (x->post.retry_ns > tc_mono_ns()) {
+            tc__outbox_wait(o, &o->export, x->post.retry_ns);
             bool over = o->queue_bytes_max > 0 && out->pending_bytes > o->queue_bytes_max;
             if (over) {
                 (void)pthread_mutex_unlock(&o->lock);
@@ -344,7 +299,7 @@ void *tc__outbox_export_main(void *outbox)
     o->export_over = true;
     (void)pthread_cond_broadcast(&o->work);
     (void)pthread_mutex_unlock(&o->lock);
-    tc_http_client_destroy(x.client);
+    tc_post_close(&x.post);
     tc_json_parser_destroy(x.parser);
     tc__outbox_scan_fini(&x.scan);
     free(x.request);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "observe/log.h"
+#include "outbox/alerts_priv.h"
 #include "outbox/outbox_priv.h"
 
 #include <errno.h>
@@ -95,6 +96,7 @@ static void apply(struct tc_outbox *o, const struct tc_outbox_config *config)
 
 void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *config)
 {
+    tc__alerts_configure(o, config->alerts);
     (void)pthread_mutex_lock(&o->lock);
     apply(o, config);
     (void)pthread_cond_broadcast(&o->work);
@@ -124,6 +126,10 @@ static void fill_io(struct tc_outbox_io *io, const struct tc_outbox_io *given)
 
 static void note_cursor(struct tc_outbox *o, const struct tc__cursor *c)
 {
+    if (c->output == TC__OUTPUT_ALERT) {
+        tc__alerts_note_cursor(o, c);
+        return;
+    }
     struct tc__out *out = &o->out[c->output];
     out->next = c->next > out->next ? c->next : out->next;
     if (c->output == TC__OUTPUT_FILE) {
@@ -236,6 +242,7 @@ static tc_status recover(struct tc_outbox *o, const struct tc_outbox_config *con
     if (status == TC_OK) {
         o->stats.incidents = o->marks.count;
         apply(o, config);
+        tc__alerts_configure(o, config->alerts);
         tc__file_cut_zeros(o->path);
     }
     status = status == TC_OK && restore != NULL ? restore_marks(o, restore, context) : status;
@@ -264,6 +271,7 @@ static void destroy(struct tc_outbox *o)
         free(w);
         w = next;
     }
+    tc__alerts_destroy(o);
     tc__file_close(&o->file);
     tc__log_close(&o->log);
     tc_lru_fini(&o->marks);
@@ -300,7 +308,8 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     tc_status status = TC_OK;
     size_t marks_max = config->marks_max == 0 ? TC_OUTBOX_MARKS_MAX : config->marks_max;
     if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK ||
-        !tc_lru_init(&o->marks, marks_max, sizeof(struct tc__mark_place))) {
+        !tc_lru_init(&o->marks, marks_max, sizeof(struct tc__mark_place)) ||
+        tc__alerts_create(o) != TC_OK) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
     status = status == TC_OK ? tc_outbox_check_version(config->dir, err) : status;
@@ -335,6 +344,9 @@ tc_status tc_outbox_start(struct tc_outbox *o, struct tc_error *err)
             (void)pthread_join(o->writer, NULL);
             o->started = false;
         }
+    }
+    if (code == 0) {
+        tc__alerts_start(o);
     }
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     return code == 0 ? TC_OK
@@ -416,6 +428,7 @@ static void stop_threads(struct tc_outbox *o, int64_t wait_ns)
     (void)pthread_cond_broadcast(&o->work);
     (void)pthread_cond_broadcast(&o->export);
     (void)pthread_mutex_unlock(&o->lock);
+    tc__alerts_join(o);
     (void)pthread_join(o->exporter, NULL);
     (void)pthread_join(o->writer, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
- * was told; then it is delivered to the NDJSON file and to the OTLP downstream, and pulled by the
- * warehouse, each at its own pace, retried until it succeeds. Once in the file, at least once
- * downstream; the incident id and the status name it. The log is compacted to one mark per incident
- * plus what is not delivered yet. docs/verdicts-out.md describes the files and the promises.
+ * was told; then it is delivered to the NDJSON file and to the OTLP downstream, told to the
+ * receivers of alerts, and pulled by the warehouse, each at its own pace, retried until it
+ * succeeds. Once in the file, at least once downstream; the incident id and the status name it. The
+ * log is compacted to one mark per incident plus what is not delivered yet. docs/verdicts-out.md
+ * describes the files and the promises.
  *
  * Own threads; tc_outbox_put may be called from one thread, the loop's.
  */
@@ -20,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct tc_alert_settings;
 struct tc_outbox;
 
 /* What waits in memory for the disk. Only a disk that does not write lets it come to this. */
@@ -53,6 +55,7 @@ struct tc_outbox_config {
     uint64_t compact_bytes; /* the log is compacted beyond this; 0: 8 MiB */
     int64_t file_sync_ns;   /* the file is synced so long after it was written; 0: half a second */
     bool is_pulled;         /* the warehouse is an output too: see tc_outbox_pull */
+    const struct tc_alert_settings *alerts; /* NULL: nobody is alerted */
     struct tc_outbox_io io;
 };
 
@@ -145,5 +148,20 @@ struct tc_outbox_stats {
     uint64_t incidents; /* whose identity is kept */
 };
 void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out);
+
+/* Of one receiver of alerts, since the process began. */
+struct tc_alert_output_stats {
+    char name[64];
+    const char *type;   /* "alertmanager" */
+    uint64_t delivered; /* alerts that it took */
+    uint64_t refused;   /* that it refused for good */
+    uint64_t retries;   /* requests that are to be made again */
+    uint64_t waiting;   /* beginnings, escalations and ends that it was not told yet */
+    int64_t oldest_ns;  /* since when the first of them waits, wall clock; 0 */
+    int64_t failing_ns; /* since when it does not answer as it should; 0: it does */
+    char error[160];    /* why */
+};
+/* One for each receiver, at most max; returns how many. */
+size_t tc_outbox_alert_stats(struct tc_outbox *o, struct tc_alert_output_stats *out, size_t max);
 
 #endif

@@ -27,14 +27,21 @@ enum tc__record_kind {
     TC__RECORD_MARK = 3,   /* of a verdict that was delivered everywhere: what compaction leaves */
 };
 
-/* Stored as numbers too. */
-enum tc__output { TC__OUTPUT_FILE, TC__OUTPUT_OTLP, TC__OUTPUT_PULL, TC__OUTPUT_COUNT };
+/* Stored as numbers too. Those from TC__OUTPUT_COUNT on have no struct tc__out: alerts.c. */
+enum tc__output {
+    TC__OUTPUT_FILE,
+    TC__OUTPUT_OTLP,
+    TC__OUTPUT_PULL,
+    TC__OUTPUT_COUNT,
+    TC__OUTPUT_ALERT = 8, /* dev says which receiver */
+};
 
 /* How far an output is: everything before `next` was delivered. */
 struct tc__cursor {
     enum tc__output output;
     uint64_t next;
-    /* Of the NDJSON file: which one it was and how long. */
+    /* Of the NDJSON file: which one it was and how long. Of a receiver of alerts dev is its name.
+     */
     uint64_t dev;
     uint64_t ino;
     uint64_t size;
@@ -226,6 +233,8 @@ struct tc__out {
     uint64_t pending_bytes;
 };
 
+struct tc__alerts;
+
 struct tc_outbox {
     pthread_mutex_t lock;
     pthread_cond_t work;   /* for the writer */
@@ -278,6 +287,8 @@ struct tc_outbox {
     uint64_t compact_at;
     int64_t file_sync_after_ns;
     pthread_mutex_t swap; /* held while the log is read by the export thread, or exchanged */
+
+    struct tc__alerts *alerts; /* alerts.c */
 
     struct tc__outbox_scan pull; /* of whoever pulls; made when first used */
 

@@ -124,7 +124,7 @@ void tc__record_write(char *to, const struct tc__record *r)
 static bool read_cursor(struct tc_slice body, struct tc__cursor *out)
 {
     uint32_t output = body.len == CURSOR_BYTES ? get32(body.ptr) : TC__OUTPUT_COUNT;
-    if (output >= TC__OUTPUT_COUNT) {
+    if (output >= TC__OUTPUT_COUNT && output != TC__OUTPUT_ALERT) {
         return false;
     }
     *out = (struct tc__cursor){.output = (enum tc__output)output,

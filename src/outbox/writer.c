@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "outbox/alerts_priv.h"
 #include "outbox/outbox_priv.h"
 
 #include <stdlib.h>
@@ -193,7 +194,7 @@ void tc__outbox_store(struct tc_outbox *o)
     bool left = !o->out[TC__OUTPUT_FILE].on;
     o->log_end = o->log.end;
     o->stats.log_bytes = o->log.end;
-    (void)pthread_cond_signal(&o->export);
+    (void)pthread_cond_broadcast(&o->export);
     (void)pthread_mutex_unlock(&o->lock);
     remember(o, list, left);
     (void)pthread_mutex_lock(&o->lock);
@@ -204,9 +205,16 @@ void tc__outbox_store(struct tc_outbox *o)
 /* Cursors, to the log. */
 static void save_cursors(struct tc_outbox *o, bool durable)
 {
-    char bytes[TC__OUTPUT_COUNT * 128];
+    char bytes[(TC__OUTPUT_COUNT + TC_ALERT_RECEIVERS_MAX) * 128];
+    struct tc__cursor alerts[TC_ALERT_RECEIVERS_MAX];
     size_t len = 0;
     (void)pthread_mutex_lock(&o->lock);
+    size_t alert_count = tc__alerts_cursors(o, true, alerts);
+    for (size_t i = 0; i < alert_count; i++) {
+        struct tc__record r = {.kind = TC__RECORD_CURSOR, .cursor = alerts[i]};
+        tc__record_write(bytes + len, &r);
+        len += tc__record_size(&r);
+    }
     for (size_t i = 0; i < TC__OUTPUT_COUNT; i++) {
         struct tc__out *out = &o->out[i];
         if (i == TC__OUTPUT_FILE && o->file_dirty) {
@@ -235,6 +243,7 @@ static void save_cursors(struct tc_outbox *o, bool durable)
     o->out[TC__OUTPUT_FILE].moved = !o->file_dirty;
     o->out[TC__OUTPUT_OTLP].moved = true;
     o->out[TC__OUTPUT_PULL].moved = true;
+    tc__alerts_unsaved(o);
     (void)pthread_mutex_unlock(&o->lock);
 }
 
@@ -460,7 +469,7 @@ static int64_t next_step(const struct tc_outbox *o)
 {
     const struct tc__out *file = &o->out[TC__OUTPUT_FILE];
     bool log = o->first != NULL || file->moved || o->out[TC__OUTPUT_OTLP].moved ||
-               o->out[TC__OUTPUT_PULL].moved;
+               o->out[TC__OUTPUT_PULL].moved || tc__alerts_moved(o);
     bool line = file->on && file->pending > 0;
     int64_t at = o->reopen ? 0 : INT64_MAX;
     if (log && o->log_retry_ns < at) {
@@ -479,10 +488,8 @@ static int64_t next_step(const struct tc_outbox *o)
 
 static bool is_over(const struct tc_outbox *o)
 {
-    if (o->aborting) {
-        return o->export_over;
-    }
-    return o->stopping && o->export_over && next_step(o) == INT64_MAX;
+    bool senders_over = o->export_over && o->alerts->running == 0;
+    return senders_over && (o->aborting || (o->stopping && next_step(o) == INT64_MAX));
 }
 
 /* Between two groups, when nobody waits. */

@@ -30,6 +30,7 @@ struct event;
 struct tc_daemon {
     struct tc_config config;
     struct tc_daemon_options options;
+    struct tc_alert_settings alerts; /* of the configuration, for the outbox */
     int lock_fd;
     char *evidence_dir;
     char *outbox_dir;
@@ -94,7 +95,8 @@ struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c);
 struct tc_otlp_limits tc__daemon_level_limits(const struct tc_config *c);
 /* The largest body of OTLP, after decompression. */
 size_t tc__daemon_body_max(const struct tc_config *c);
-struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d);
+/* Fills d->alerts, which it leads to. */
+struct tc_outbox_config tc__daemon_outbox_config(struct tc_daemon *d);
 void tc__daemon_log_config(const struct tc_config *c);
 
 #endif

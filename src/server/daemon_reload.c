@@ -52,9 +52,10 @@ size_t tc__daemon_body_max(const struct tc_config *c)
                                                                  : c->limits_body);
 }
 
-struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d)
+struct tc_outbox_config tc__daemon_outbox_config(struct tc_daemon *d)
 {
     const struct tc_config *c = &d->config;
+    tc_config_alerts(c, &d->alerts);
     return (struct tc_outbox_config){
         .dir = d->outbox_dir,
         .file_path = c->verdicts_file_path,
@@ -66,6 +67,7 @@ struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d)
         .queue_bytes_max = c->verdicts_otlp_queue_bytes,
         .marks_max = (size_t)c->detection_remembered,
         .is_pulled = c->warehouse_enabled,
+        .alerts = &d->alerts,
     };
 }
 

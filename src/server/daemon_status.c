@@ -7,6 +7,8 @@
 #include "observe/metrics.h"
 #include "server/daemon_priv.h"
 
+#include <string.h>
+
 static void refresh_requests(const struct tc_daemon *d)
 {
     struct tc_pool_stats pool;
@@ -114,6 +116,26 @@ static void refresh_outbox(const struct tc_daemon *d)
     tc_counter_set(TC_COUNT_OUTBOX_ERRORS, s.errors);
 }
 
+static void refresh_alerts(const struct tc_daemon *d)
+{
+    struct tc_alert_output_stats stats[TC_METRICS_RECEIVERS_MAX];
+    struct tc_metrics_receiver shown[TC_METRICS_RECEIVERS_MAX];
+    size_t count = tc_outbox_alert_stats(d->outbox, stats, TC_METRICS_RECEIVERS_MAX);
+    int64_t now_ns = tc_wall_ns();
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_alert_output_stats *s = &stats[i];
+        int64_t age_ns = s->oldest_ns == 0 || now_ns < s->oldest_ns ? 0 : now_ns - s->oldest_ns;
+        shown[i] = (struct tc_metrics_receiver){.delivered = s->delivered,
+                                                .refused = s->refused,
+                                                .retries = s->retries,
+                                                .waiting = s->waiting,
+                                                .oldest_s = (uint64_t)(age_ns / TC_SECOND),
+                                                .failing = s->failing_ns != 0};
+        memcpy(shown[i].name, s->name, sizeof shown[i].name);
+    }
+    tc_metrics_receivers(shown, count);
+}
+
 void tc__daemon_refresh(void *context)
 {
     struct tc_daemon *d = context;
@@ -122,6 +144,7 @@ void tc__daemon_refresh(void *context)
     refresh_patterns(tc_detection_live(d->detection));
     refresh_store(d);
     refresh_outbox(d);
+    refresh_alerts(d);
 }
 
 /* ---- status ---- */
@@ -188,6 +211,32 @@ static void put_results(struct tc_json_out *j)
     tc_json_end_object(j);
 }
 
+static void put_alerts(const struct tc_daemon *d, struct tc_json_out *j)
+{
+    struct tc_alert_output_stats stats[TC_METRICS_RECEIVERS_MAX];
+    size_t count = tc_outbox_alert_stats(d->outbox, stats, TC_METRICS_RECEIVERS_MAX);
+    tc_json_put_array(j, "alerts");
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_alert_output_stats *s = &stats[i];
+        tc_json_add_object(j);
+        tc_json_put_cstr(j, "output", s->name);
+        tc_json_put_cstr(j, "type", s->type);
+        tc_json_put_u64(j, "delivered", s->delivered);
+        tc_json_put_u64(j, "failed", s->refused);
+        tc_json_put_u64(j, "retries", s->retries);
+        tc_json_put_u64(j, "waiting", s->waiting);
+        if (s->oldest_ns != 0) {
+            tc_json_put_time(j, "waiting_since", s->oldest_ns);
+        }
+        if (s->failing_ns != 0) {
+            tc_json_put_time(j, "failing_since", s->failing_ns);
+            tc_json_put_cstr(j, "error", s->error);
+        }
+        tc_json_end_object(j);
+    }
+    tc_json_end_array(j);
+}
+
 static void put_loop(const struct tc_daemon *d, struct tc_json_out *j)
 {
     struct tc_catch_up_progress progress;
@@ -216,6 +265,7 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     tc_json_put_u64(j, "connections", tc_net_connections(d->net));
     put_traffic(j);
     put_results(j);
+    put_alerts(d, j);
     tc_recheck_describe(tc_detection_recheck(d->detection), j);
     put_loop(d, j);
     tc_detector_memory_describe(tc_detection_memory(d->detection), j);

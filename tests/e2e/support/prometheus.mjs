@@ -11,7 +11,7 @@ const START_MS = 60000;
 
 export const isInstalled = (program) => spawnSync(program, ['--version']).error === undefined;
 
-const freePort = () => new Promise((resolve, reject) => {
+export const freePort = () => new Promise((resolve, reject) => {
   const server = net.createServer();
   server.on('error', reject);
   server.listen(0, '127.0.0.1', () => { const { port } = server.address(); server.close(() => resolve(port)); });
@@ -38,11 +38,13 @@ async function startProgram(program, args, address, home) {
   };
 }
 
-/** Keeps alerts, tells nobody. */
-export async function startAlertmanager(home) {
-  const address = `127.0.0.1:${await freePort()}`;
+/** Keeps alerts, and tells nobody, or the webhook of that address at once: one group per story. */
+export async function startAlertmanager(home, { address = null, webhook = null } = {}) {
+  address ??= `127.0.0.1:${await freePort()}`;
   const config = path.join(home, 'alertmanager.yml');
-  fs.writeFileSync(config, JSON.stringify({ route: { receiver: 'nobody' }, receivers: [{ name: 'nobody' }] }));
+  const route = { receiver: 'it', group_by: ['story'], group_wait: '1s', group_interval: '1s', repeat_interval: '1h' };
+  const receiver = { name: 'it', ...(webhook ? { webhook_configs: [{ url: webhook, send_resolved: true }] } : {}) };
+  fs.writeFileSync(config, JSON.stringify({ route, receivers: [receiver] }));
   return startProgram('prometheus-alertmanager', [`--config.file=${config}`, `--storage.path=${path.join(home, 'alerts')}`,
     `--web.listen-address=${address}`, '--cluster.listen-address='], address, home);
 }
