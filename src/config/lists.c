@@ -44,7 +44,7 @@ static bool has_header(struct tc_slice lines, struct tc_slice name)
 
 bool tc__config_header(struct tc__config_load *l, const struct tc__config_header *h)
 {
-    char *to = l->out->verdicts_otlp_headers;
+    char *to = h->to;
     struct tc_buf b = tc_buf_make(to, TC_CONFIG_HEADERS_MAX - 1);
     b.len = strlen(to);
     struct tc_slice shown = tc_slice_head(h->name, SHOWN_MAX);

@@ -157,6 +157,8 @@ static bool is_scalar(const struct tc_yaml_node *n)
 static void read_headers(struct reader *r, const struct tc__config_node *of,
                          const struct tc_yaml_node *headers)
 {
+    char *to = (char *)r->load->out + tc__config_rows[of->key].offset;
+    memset(to, 0, TC_CONFIG_HEADERS_MAX);
     for (const struct tc_yaml_entry *e = headers->first; e != NULL; e = e->next) {
         struct tc__config_place place;
         bool has_name = read_key(r, of->path, e->key, &place);
@@ -166,7 +168,8 @@ static void read_headers(struct reader *r, const struct tc__config_node *of,
             TELL(r, &place, of->path, "the value of a header is text");
             skip_inside(r, e->value);
         } else if (has_name && is_scalar(e->value)) {
-            (void)tc__config_header(r->load, &(struct tc__config_header){.path = of->path,
+            (void)tc__config_header(r->load, &(struct tc__config_header){.to = to,
+                                                                         .path = of->path,
                                                                          .place = place,
                                                                          .name = e->key->text,
                                                                          .value = e->value->text});
@@ -344,7 +347,6 @@ static void read_value(struct reader *r, struct tc__config_node *node,
         TC_ASSERT(r->depth < DEPTH_MAX);
         r->sections[r->depth++] = (struct section){.of = node, .next = value->first};
     } else if (type == TC__HEADERS && is_mapping) {
-        memset(r->load->out->verdicts_otlp_headers, 0, TC_CONFIG_HEADERS_MAX);
         tc__config_taken(r->load, node, &place);
         read_headers(r, node, value);
     } else if (type == TC__TOKENS && !is_mapping) {
