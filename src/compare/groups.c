@@ -228,8 +228,8 @@ static tc_status ask_condition(struct tc_warehouse *w, struct tc_slice word, str
 /* What begins with the word: ids, groups and names, each once. */
 static const char *const STARTS[] = {
     "SELECT DISTINCT run_id FROM benchmark_run_fact WHERE run_id >= ? AND run_id <= ? ORDER BY 1",
-    "SELECT DISTINCT replicate_group FROM benchmark_run_fact WHERE replicate_group >= ? AND "
-    "replicate_group <= ? ORDER BY 1",
+    ("SELECT DISTINCT replicate_group FROM benchmark_run_fact WHERE replicate_group >= ? AND "
+     "replicate_group <= ? ORDER BY 1"),
     "SELECT DISTINCT name FROM benchmark_run_fact WHERE name >= ? AND name <= ? ORDER BY 1",
 };
 
