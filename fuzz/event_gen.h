@@ -289,8 +289,9 @@ static bool gen_event(struct event_gen *g, struct tc_event *ev)
     for (size_t i = 0; i < count; i++) {
         bool time = tc_slice_eq(fields[i].name, TC_LIT("time"));
         bool rare = tc_slice_eq(fields[i].name, TC_LIT("uptime_ns"));
-        /* No detector reads it, and without it the worlds are those of all earlier runs. */
-        bool unread = tc_slice_eq(fields[i].name, TC_LIT("tracecore.run.id"));
+        /* No detector reads them, and without them the worlds are those of all earlier runs. */
+        bool unread = tc_slice_eq(fields[i].name, TC_LIT("tracecore.run.id")) ||
+                      tc_slice_eq(fields[i].name, TC_LIT("zone"));
         if (!time && !rare && !unread && (fields[i].kinds & TC_EVENT_BIT(ev->kind)) != 0) {
             gen_field(g, ev, &fields[i]);
         }

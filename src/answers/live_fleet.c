@@ -94,9 +94,13 @@ static struct tc_fleet_node *node_of(struct tc_fleet *f, struct tc_slice name)
     return &f->nodes[f->last];
 }
 
-static void add_node(void *context, struct tc_slice name)
+static void add_node(void *context, const struct tc_node *known)
 {
-    (void)node_of(context, name);
+    struct tc_fleet_node *node = node_of(context, known->name);
+    if (node != NULL) {
+        node->rack = known->rack;
+        node->zone = known->zone;
+    }
 }
 
 static void add_statement(void *context, const struct tc_statement *said)

@@ -19,6 +19,8 @@ const char *tc_fleet_state_name(enum tc_fleet_state state);
 
 struct tc_fleet_node {
     struct tc_slice name;
+    struct tc_slice rack; /* "" while nobody said */
+    struct tc_slice zone;
     enum tc_fleet_state state;
     uint32_t open;      /* incidents */
     uint32_t first_gpu; /* they lie together */

@@ -51,9 +51,8 @@ static void put_nodes(struct tc_json_out *j, const struct tc_fleet *f)
     struct tc_time_cache time = {0};
     tc_json_put_object(j, "nodes");
     COLUMN(j, "name", f->node_count, tc_json_add_str(j, f->nodes[i].name));
-    /* Nothing that detection reads says them; a guess from the name would be one. */
-    COLUMN(j, "rack", f->node_count, tc_json_add_null(j));
-    COLUMN(j, "zone", f->node_count, tc_json_add_null(j));
+    COLUMN(j, "rack", f->node_count, tc_json_add_str_or_null(j, f->nodes[i].rack));
+    COLUMN(j, "zone", f->node_count, tc_json_add_str_or_null(j, f->nodes[i].zone));
     COLUMN(j, "state", f->node_count, tc_json_add_i64(j, (int64_t)f->nodes[i].state));
     COLUMN(j, "open", f->node_count, tc_json_add_u64(j, f->nodes[i].open));
     COLUMN(j, "first_gpu", f->node_count, tc_json_add_u64(j, f->nodes[i].first_gpu));
@@ -234,6 +233,8 @@ static void put_worst(struct tc_json_out *j, const struct tc_fleet *f,
         const struct tc_verdict *lead = lead_of(f, worst[i]->name);
         tc_json_add_object(j);
         tc_json_put_str(j, "node", worst[i]->name);
+        tc_json_put_str_or_null(j, "rack", worst[i]->rack);
+        tc_json_put_str_or_null(j, "zone", worst[i]->zone);
         tc_json_put_cstr(j, "state", tc_fleet_state_name(worst[i]->state));
         tc_json_put_u64(j, "open", worst[i]->open);
         if (lead != NULL) {
@@ -281,8 +282,9 @@ static const struct tc_member HEALTH_MEMBERS[] = {
      .help = "How many nodes and GPUs there are, in which state."},
     {.name = "worst_nodes",
      .type = "array",
-     .help = "The nodes with the gravest open incidents: node, state, open, and of the one that "
-             "explains most its incident_id, headline and what_to_do."},
+     .help = "The nodes with the gravest open incidents: node, rack and zone (null: nobody said), "
+             "state, open, and of the one that explains most its incident_id, headline and "
+             "what_to_do."},
     {.name = "worst_nodes_total", .type = "integer", .help = "How many nodes have something open."},
 };
 
@@ -374,8 +376,8 @@ static tc_status answer_node(const struct tc_asked *asked, struct tc_reply *out,
         const struct tc_fleet_node *node = &f.nodes[at];
         struct tc_json_out j = tc_json_object_grow(&out->body);
         tc_json_put_str(&j, "node", node->name);
-        tc_json_put_null(&j, "rack");
-        tc_json_put_null(&j, "zone");
+        tc_json_put_str_or_null(&j, "rack", node->rack);
+        tc_json_put_str_or_null(&j, "zone", node->zone);
         tc_json_put_cstr(&j, "state", tc_fleet_state_name(node->state));
         tc_json_put_u64(&j, "open", node->open);
         tc_live_put_time(&j, "last_seen", node->last_ns);

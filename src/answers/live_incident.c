@@ -141,6 +141,9 @@ static tc_status put_all(const struct tc_asked *asked, const struct tc_live_stor
     tc_status status = gather(s, v, &signals);
     if (status == TC_OK) {
         tc_live_put_verdict(&verdict, v, asked->sources);
+        status = verdict.failed ? TC_E_NOMEM : TC_OK;
+    }
+    if (status == TC_OK) {
         struct tc_json_out j = tc_json_object_grow(&out->body);
         tc_json_put_raw(&j, "incident", tc_slice_make(verdict.buf.data, verdict.buf.len));
         tc_json_put_object(&j, "story");
@@ -153,7 +156,6 @@ static tc_status put_all(const struct tc_asked *asked, const struct tc_live_stor
         put_graph(&j, s);
         put_timeline(&j, &signals, asked->sources);
         (void)tc_json_end_line(&j);
-        out->body.failed = out->body.failed || verdict.failed;
     }
     tc_grow_fini(&verdict);
     free(signals.items);

@@ -47,7 +47,7 @@ static const struct {
     [TC_PART_VERDICTS] =
         {"verdicts",
          "SELECT incident_id, pattern, status, confidence, first_seen, headline, run_join, "
-         "node_name, cause_incident_id "
+         "node_name, cause_incident_id, severity, remediation "
          "FROM verdict_fact WHERE run_id = ? ORDER BY first_seen, incident_id, told_at",
          false},
     [TC_PART_UNDECIDED] =

@@ -75,8 +75,9 @@ static void make_list(const struct tc_asked *asked, const struct tc_cursor *afte
 {
     const struct tc_param_value *since = tc_asked_value(asked, "since");
     tc_grow_lit(&w->sql,
-                "SELECT verdict_digest, told, incident_id, status, pattern, confidence, headline, "
-                "first_seen, detected_at, run_id, run_join, job_uid, pod_uid, pod_name, "
+                "SELECT verdict_digest, told, incident_id, status, pattern, severity, confidence, "
+                "headline, remediation, first_seen, detected_at, run_id, run_join, job_uid, "
+                "pod_uid, pod_name, "
                 "pod_namespace, node_name, gpu_uuid, rank_id, culprits, cause_incident_id, "
                 "evidence FROM (SELECT *, " TOLD " AS told FROM verdict_fact) WHERE 1 = 1 ");
     where_text(w, "incident_id", tc_asked_text(asked, "incident"));
@@ -145,7 +146,9 @@ static const struct tc_param LIST_PARAMS[] = {
 static const struct tc_member LIST_MEMBERS[] = {
     {.name = "verdicts",
      .type = "array",
-     .help = "Newest first: what was told of an incident, when, where, and its evidence."},
+     .help =
+         "Newest first: what was told of an incident, when, where, how grave it is, what to do, "
+         "and its evidence. severity and remediation are null of what an older version stored."},
     TC_MEMBER_NEXT,
 };
 
@@ -171,7 +174,8 @@ const struct tc_question tc_question_verdicts = {
 #define NODE_INCIDENTS                                                                             \
     "SELECT v.incident_id AS incident_id, min(v.pattern) AS pattern, max(CASE WHEN v.status = "    \
     "'resolved' THEN 1 ELSE 0 END) = 1 AS resolved, min(v.first_seen) AS first_seen, "             \
-    "max(v.told) AS told_at, max(v.headline) AS headline, max(v.confidence) AS confidence, "       \
+    "max(v.told) AS told_at, max(v.severity) AS severity, max(v.headline) AS headline, "           \
+    "max(v.remediation) AS remediation, max(v.confidence) AS confidence, "                         \
     "max(v.gpu_uuid) AS gpu_uuid, max(v.run_id) AS run_id, max(l.times) AS times_told FROM "       \
     "(SELECT *, " TOLD " AS told FROM verdict_fact WHERE node_name = ?) v JOIN (SELECT "           \
     "incident_id, max(" TOLD ") AS last, count(*) AS times FROM verdict_fact WHERE node_name = ? " \

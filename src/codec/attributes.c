@@ -45,6 +45,12 @@ static const struct name LABELS[] = {
 #undef LABEL
 };
 
+static const struct name NODE_LABELS[] = {
+#define LABEL(key, what, claim) {key, TC__FIELD_##what, claim},
+#include "codec/metric/node_labels.def"
+#undef LABEL
+};
+
 enum span_group {
 #define ATTRIBUTE(id, column, meaning) SPAN_GROUP_##id,
 #define NAME(id, name, claim)
@@ -91,6 +97,7 @@ static const char *const FIELDS[] = {
     [TC__FIELD_LOCAL_RANK] = "rank on the node",
     [TC__FIELD_PID] = "`process.pid`",
     [TC__FIELD_RACK] = "`rack`",
+    [TC__FIELD_ZONE] = "`zone`",
     [TC__FIELD_DEVICE] = "`device`: interface or disk",
     [TC__FIELD_PORT] = "`device`: port of it",
     [TC__FIELD_LINK] = "`device`: NVLink",
@@ -138,7 +145,6 @@ static const struct {
      "the pod is a replica: its `RANK` is that of a node"},
     {"training.kubeflow.org/replica-type", "label of a pod", "the same, beside the index"},
     {"nvidia.com/gpu", "resource limit of a container", "how many ranks the pod has"},
-    {"topology.kubernetes.io/rack", "label of a node", "`rack`"},
     {"service.instance.id", "resource of metrics",
      "`instance`, the Prometheus receiver's host and port, where it has a `:`"},
     {"hw.type", "data point",
@@ -231,6 +237,24 @@ static void write_labels(struct tc_buf *b)
     }
 }
 
+static void write_node_labels(struct tc_buf *b)
+{
+    put(b, "\n## Labels of nodes\n\n"
+           "Of a Node object as they are, and of metrics as labels and attributes, compared as "
+           "above: after `k8s.node.label.` or\n`k8s.node.labels.` (the Collector's k8sattributes "
+           "processor), after `label_` (kube-state-metrics), or without any of them.\nSwitches, "
+           "network blocks and NVLink domains (`network.topology.nvidia.com/leaf`, "
+           "`topology.k8s.aws/network-node-layer-3`,\n`nvidia.com/gpu.clique`) are not racks and "
+           "are not read as such. Of a metric the labels above come first for a rack.\n\n"
+           "| label | of its synonyms | says |\n"
+           "| --- | --- | --- |\n");
+    for (size_t i = 0; i < TC_COUNT(NODE_LABELS); i++) {
+        put_name(b, NODE_LABELS, TC_COUNT(NODE_LABELS), &NODE_LABELS[i]);
+        put(b, FIELDS[NODE_LABELS[i].group]);
+        put(b, " |\n");
+    }
+}
+
 static void write_metrics(struct tc_buf *b)
 {
     size_t count = 0;
@@ -289,5 +313,6 @@ void tc_attributes_write(struct tc_buf *out)
     write_spans(out);
     write_single(out);
     write_labels(out);
+    write_node_labels(out);
     write_metrics(out);
 }

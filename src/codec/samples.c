@@ -77,9 +77,10 @@ static bool is_of_scope(const struct tc__metric_sample *s, uint8_t field)
 {
     bool is_identity = field == TC__FIELD_NODE || field == TC__FIELD_POD_UID ||
                        field == TC__FIELD_JOB || field == TC__FIELD_RANK || field == TC__FIELD_UUID;
-    /* A target that is probed may have several addresses. */
-    bool is_address = field == TC__FIELD_IP && s->use.row->device == TC__DEVICE_TARGET;
-    return is_identity || (s->use.row != &NO_ROW && !is_address);
+    /* A target that is probed may have several addresses; a zone is in no scope. */
+    bool stays = (field == TC__FIELD_IP && s->use.row->device == TC__DEVICE_TARGET) ||
+                 field == TC__FIELD_ZONE;
+    return is_identity || (s->use.row != &NO_ROW && !stays);
 }
 
 bool tc_series_read(const struct tc_sample *sample, struct tc_arena *arena,

@@ -65,6 +65,9 @@ TC_CHECKED tc_status tc_trend(struct tc_warehouse *w, const struct tc_trend_opti
                               struct tc_trend *out, struct tc_error *err);
 void tc_trend_fini(struct tc_trend *t);
 
+/* Whether there is a series in which something could be found: neither too short nor of one value
+ * for ever. */
+bool tc_trend_is_history(const struct tc_trend *t);
 /* One or two sentences. */
 void tc_trend_answer(const struct tc_trend *t, struct tc_grow *g);
 void tc_trend_json(struct tc_json_out *j, const struct tc_trend *t);

@@ -50,6 +50,25 @@ static void put_change(struct tc_grow *g, const struct tc_trend *t,
     tc_grow_lit(g, ".");
 }
 
+static bool is_level(const struct tc_series *s)
+{
+    size_t same = 1;
+    while (same < s->count && s->values[same] == s->values[0]) {
+        same++;
+    }
+    return same >= s->count;
+}
+
+bool tc_trend_is_history(const struct tc_trend *t)
+{
+    for (size_t n = 0; n < t->count; n++) {
+        if (!t->items[n].is_short && !is_level(t->items[n].series)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tc_trend_answer(const struct tc_trend *t, struct tc_grow *g)
 {
     const struct tc_trend_series *item = NULL;
@@ -63,6 +82,10 @@ void tc_trend_answer(const struct tc_trend *t, struct tc_grow *g)
     if (judged == 0) {
         tc_grow_format(g, "No history: at most {} of a series, and it takes {} to see a change.",
                        tc_as_count((int64_t)t->group.run_count, "run"), TC_TREND_MIN);
+    } else if (!tc_trend_is_history(t)) {
+        tc_grow_format(
+            g, "All values are equal, in each of {} series: no change can be found in them.",
+            judged);
     } else if (c == NULL) {
         tc_grow_format(g, "No change in {} series over {}.", judged,
                        tc_as_count((int64_t)t->group.run_count, "run"));

@@ -142,6 +142,7 @@ void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc_
 /* ---- lists.c ---- */
 
 struct tc__config_header {
+    char *to; /* of the key: TC_CONFIG_HEADERS_MAX bytes */
     const char *path;
     struct tc__config_place place;
     struct tc_slice name;

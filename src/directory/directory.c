@@ -7,7 +7,7 @@
 
 /* A GPU takes some 300 bytes with its names, a rank or pod some 200. */
 #define NODES_MAX 32768
-#define NODE_TEXT_BYTES ((size_t)4 << 20)
+#define NODE_TEXT_BYTES ((size_t)6 << 20)
 #define GPUS_MAX 32768
 #define GPU_TEXT_BYTES ((size_t)8 << 20)
 #define RANKS_MAX 32768
@@ -162,6 +162,19 @@ void tc_directory_note(struct tc_directory *d, const struct tc_event *ev)
 struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name)
 {
     return tc__nodes_learn(&d->nodes, name, d->order);
+}
+
+void tc_directory_stand(struct tc_directory *d, const struct tc_event *ev)
+{
+    bool is_metric = ev->kind == TC_EVENT_METRIC;
+    if (!is_metric && ev->kind != TC_EVENT_NODE_CONDITION) {
+        return;
+    }
+    struct tc_slice rack = is_metric ? ev->metric.rack : ev->k8s.rack;
+    struct tc_slice zone = is_metric ? ev->metric.zone : ev->k8s.zone;
+    if (ev->scope.node.len > 0 && (rack.len > 0 || zone.len > 0)) {
+        tc__nodes_stand(&d->nodes, ev->scope.node, rack, zone);
+    }
 }
 
 const struct tc_gpu *tc_directory_event_gpu(const struct tc_directory *d)

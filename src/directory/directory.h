@@ -63,6 +63,12 @@ void tc_directory_note(struct tc_directory *d, const struct tc_event *ev);
  */
 struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name);
 
+/*
+ * Takes in where the node of an event stands, if it says so: for those who show it, as nothing is
+ * joined by racks and zones. Asked for the node before. Borrows ev.
+ */
+void tc_directory_stand(struct tc_directory *d, const struct tc_event *ev);
+
 /* Whether the longer of two names is the shorter with a domain, or more of it. */
 bool tc_directory_is_same_host(struct tc_slice a, struct tc_slice b);
 /* The first label of a node's name; an address whole. */
@@ -158,8 +164,13 @@ uint64_t tc_directory_version(const struct tc_directory *d);
  * good until the directory learns again. Not while it is making room.
  */
 bool tc_directory_makes_room(const struct tc_directory *d);
+struct tc_node {
+    struct tc_slice name;
+    struct tc_slice rack; /* "" while nobody said */
+    struct tc_slice zone;
+};
 void tc_directory_each_node(const struct tc_directory *d,
-                            void (*take)(void *context, struct tc_slice name), void *context);
+                            void (*take)(void *context, const struct tc_node *node), void *context);
 void tc_directory_each_gpu(const struct tc_directory *d,
                            void (*take)(void *context, const struct tc_gpu *gpu), void *context);
 void tc_directory_each_statement(const struct tc_directory *d,

@@ -117,8 +117,11 @@ void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struc
                              struct tc_sort_pair *order);
 
 /* Each name that a node goes by; an address that leads to one is none. */
-void tc__nodes_each(const struct tc__nodes *n, void (*take)(void *context, struct tc_slice name),
-                    void *context);
+void tc__nodes_each(const struct tc__nodes *n,
+                    void (*take)(void *context, const struct tc_node *node), void *context);
+/* Where a node stands, that goes by `name`; "" says nothing. Allocates and moves nothing. */
+void tc__nodes_stand(struct tc__nodes *n, struct tc_slice name, struct tc_slice rack,
+                     struct tc_slice zone);
 
 struct tc__gpus {
     struct tc__table table;

@@ -7,6 +7,8 @@
  * A short name and a full one are the same node while one domain is known for the short one. With
  * two domains (two clusters) nobody knows which of them the short name means: from then on each
  * name stands for itself.
+ *
+ * Where a node stands is for those who show it: nothing is joined by it.
  */
 #include "directory/directory_priv.h"
 
@@ -17,14 +19,20 @@ struct node {
     struct tc_slice key;  /* its first label, or its address */
     struct tc_slice name; /* what it goes by */
     struct tc_slice full; /* with its domain; "" while none was heard of */
-    bool shared;          /* several nodes have this label or address */
+    struct tc_slice rack; /* where it stands; "" while nobody said */
+    struct tc_slice zone;
+    uint8_t doubts; /* how often in a row it was said to stand elsewhere */
+    bool shared;    /* several nodes have this label or address */
 };
 
 static const size_t TEXTS[] = {
-    offsetof(struct node, key),
-    offsetof(struct node, name),
-    offsetof(struct node, full),
+    offsetof(struct node, key),  offsetof(struct node, name), offsetof(struct node, full),
+    offsetof(struct node, rack), offsetof(struct node, zone),
 };
+
+/* Two that contradict each other would have a place written anew with each event: another is taken
+ * when it was said so often, and nothing else. */
+#define DOUBTS_MAX 4
 
 /* Names of hosts are the same in capitals: a bit that tells them apart is set in every byte. */
 static uint64_t hash_key(const void *entry, uint32_t name)
@@ -144,14 +152,44 @@ void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struc
     (void)keep_node(n, known, &next, order);
 }
 
-void tc__nodes_each(const struct tc__nodes *n, void (*take)(void *context, struct tc_slice name),
-                    void *context)
+/* Whether somebody says something else than what is known. */
+static bool is_news(struct tc_slice known, struct tc_slice said)
+{
+    return said.len > 0 && said.len <= TC_SCOPE_TEXT_MAX && !tc_slice_eq(known, said);
+}
+
+void tc__nodes_stand(struct tc__nodes *n, struct tc_slice name, struct tc_slice rack,
+                     struct tc_slice zone)
+{
+    struct node key = {.key = tc_directory_host_label(name)};
+    struct node *known = tc__table_find(&n->table, &key, 0);
+    /* Nothing moves: the event that says so has the name from here. Once there is room it is said
+     * again. */
+    if (known == NULL || known->shared || !tc__table_has_room(&n->table)) {
+        return;
+    }
+    bool other_rack = is_news(known->rack, rack);
+    bool other_zone = is_news(known->zone, zone);
+    bool contradicts = (other_rack && known->rack.len > 0) || (other_zone && known->zone.len > 0);
+    known->doubts = contradicts ? known->doubts + 1 : 0;
+    if ((other_rack || other_zone) && (!contradicts || known->doubts >= DOUBTS_MAX)) {
+        struct node next = *known;
+        next.rack = other_rack ? rack : known->rack;
+        next.zone = other_zone ? zone : known->zone;
+        next.doubts = 0;
+        (void)tc__table_write(&n->table, known, &next);
+    }
+}
+
+void tc__nodes_each(const struct tc__nodes *n,
+                    void (*take)(void *context, const struct tc_node *node), void *context)
 {
     for (uint32_t i = 0; i < n->table.count; i++) {
         const struct node *node = tc__table_at(&n->table, i);
         bool is_own = tc_slice_eq_nocase(node->key, tc_directory_host_label(node->name));
         if (is_own && !node->shared && tc__table_is_current(&n->table, node)) {
-            take(context, node->name);
+            const struct tc_node found = {node->name, node->rack, node->zone};
+            take(context, &found);
         }
     }
 }

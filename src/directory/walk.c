@@ -18,7 +18,7 @@ bool tc_directory_makes_room(const struct tc_directory *d)
 }
 
 void tc_directory_each_node(const struct tc_directory *d,
-                            void (*take)(void *context, struct tc_slice name), void *context)
+                            void (*take)(void *context, const struct tc_node *node), void *context)
 {
     tc__nodes_each(&d->nodes, take, context);
 }

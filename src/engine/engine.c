@@ -356,6 +356,7 @@ static TC_SELDOM tc_status advance_all(struct tc_engine *e, int64_t now_ns)
 
 static tc_status note(struct tc_engine *e, const struct tc_event *ev)
 {
+    tc_directory_stand(e->directory, ev);
     if (tc_directory_is_known(e->directory, ev)) {
         return TC_OK;
     }

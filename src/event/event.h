@@ -205,6 +205,7 @@ struct tc_ev_k8s {
     struct tc_slice object_uid;
     struct tc_slice component; /* who reported it */
     struct tc_slice rack;      /* condition: of the node, where a label says so */
+    struct tc_slice zone;      /* the same */
     int64_t count;
     int64_t first_ns; /* when a repeated event was first seen; TC_TIME_NONE */
 };
@@ -221,6 +222,7 @@ struct tc_ev_pod {
 struct tc_ev_metric {
     struct tc_slice device; /* port, link, interface, mount or target; "" for the GPU itself */
     struct tc_slice rack;   /* of the node, where a label says so */
+    struct tc_slice zone;   /* the same */
     double value;           /* in the unit of metric.def; never NaN or infinite */
     uint16_t metric;        /* enum tc_metric */
 };

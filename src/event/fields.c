@@ -125,6 +125,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("count", BIT(K8S_EVENT), I64, k8s.count, 1, "how often"),
     FIELD("first_time", BIT(K8S_EVENT), TIME, k8s.first_ns, 0, "first time of a repeated event"),
     FIELD("rack", BIT(NODE_CONDITION), STRING, k8s.rack, 0, "rack of the node"),
+    FIELD("zone", BIT(NODE_CONDITION), STRING, k8s.zone, 0, "zone of the node, or its region"),
     FIELD("message", K8S, STRING, k8s.message, 0, "note or message"),
 
     FIELD("phase", BIT(POD_STATE), STRING, pod.phase, 0, "pod phase"),
@@ -138,6 +139,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("value", BIT(METRIC), F64, metric.value, 0, "in the unit of that metric; 0 when absent"),
     FIELD("device", BIT(METRIC), STRING, metric.device, 0, "link, port, interface, mount, target"),
     FIELD("rack", BIT(METRIC), STRING, metric.rack, 0, "rack of the node"),
+    FIELD("zone", BIT(METRIC), STRING, metric.zone, 0, "zone of the node, or its region"),
 
     FIELD("origin", BIT(RANK_PLACE), STRING, place.origin, 0, "who says so"),
     FIELD("world_size", BIT(RANK_PLACE), I64, place.world_size, -1, "ranks of the job"),

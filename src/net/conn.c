@@ -390,13 +390,23 @@ static void linger(struct tc_conn *c, size_t budget)
     }
 }
 
-/* Whether the peer has closed its side, whatever of its bytes is still to be read. */
-static void look_for_end(struct tc_conn *c)
+static bool is_hung_up(const struct tc_conn *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    return c->fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* Something came that is not to be read yet. Whether the peer has closed its side, whatever of its
+ * bytes is still to be read. */
+static void look_for_end(struct tc_conn *c)
+{
     const struct tc_proto *proto = c->of->proto;
-    if (proto->peer_closed != NULL && c->fd >= 0 && poll(&p, 1, 0) == 1 &&
-        (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+    enum tc__waiting waiting = c->io->look != NULL ? c->io->look(c) : TC__WAITING_BYTES;
+    if (waiting == TC__WAITING_NONE) {
+        return; /* it was read, and more is told of */
+    }
+    watch(c, false);
+    if (proto->peer_closed != NULL && (waiting == TC__WAITING_END || is_hung_up(c))) {
         c->busy++;
         proto->peer_closed(c, tc__conn_state(c));
         c->busy--;
@@ -410,7 +420,6 @@ void tc__conn_readable(struct tc_conn *c)
         c->is_urgent = false;
     }
     if (c->phase == TC__CONN_OPEN && c->paused) {
-        watch(c, false);
         look_for_end(c);
         return;
     }

@@ -45,12 +45,22 @@ struct ssl_ctx_st;
 enum { TC__URGENT, TC__ORDINARY, TC__PRIORITIES };
 
 /* How bytes move. Results and errno are those of read(2) and writev(2) on a non-blocking socket. */
+/* What a connection has for us that is not read for now. */
+enum tc__waiting {
+    TC__WAITING_NONE,  /* nothing of the protocol's */
+    TC__WAITING_BYTES, /* as the next read will say */
+    TC__WAITING_END,   /* the peer sends no more */
+};
+
 struct tc__io {
     ssize_t (*read)(struct tc_conn *c, void *to, size_t len);
     /* Less than all of it only when the peer takes no more now. */
     ssize_t (*write)(struct tc_conn *c, const struct iovec *iov, int count);
     /* Bytes that came and that no event will tell of. NULL: never. */
     bool (*buffered)(const struct tc_conn *c);
+    /* Looks behind what is around the protocol's bytes, and takes none of them. NULL: there is
+     * nothing around them. */
+    enum tc__waiting (*look)(struct tc_conn *c);
     void (*half_close)(struct tc_conn *c);
     void (*close)(struct tc_conn *c);
 };

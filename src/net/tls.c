@@ -202,7 +202,23 @@ static ssize_t tls_write(struct tc_conn *c, const struct iovec *iov, int count)
 
 static bool tls_buffered(const struct tc_conn *c)
 {
-    return SSL_pending(c->io_state) > 0;
+    return SSL_pending(c->io_state) > 0 ||
+           (SSL_get_shutdown(c->io_state) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
+/* A peer that leaves says so first, and closes its socket later: no event tells of the second while
+ * the first is not read. */
+static enum tc__waiting tls_look(struct tc_conn *c)
+{
+    char byte = 0;
+    ERR_clear_error();
+    errno = 0;
+    int result = SSL_peek(c->io_state, &byte, 1);
+    if (result > 0) {
+        return TC__WAITING_BYTES;
+    }
+    bool later = outcome(c, result) < 0 && errno == EAGAIN;
+    return later ? TC__WAITING_NONE : TC__WAITING_END;
 }
 
 static void tls_half_close(struct tc_conn *c)
@@ -222,6 +238,7 @@ const struct tc__io tc__io_tls = {
     .read = tls_read,
     .write = tls_write,
     .buffered = tls_buffered,
+    .look = tls_look,
     .half_close = tls_half_close,
     .close = tls_close,
 };

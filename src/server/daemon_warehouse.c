@@ -42,6 +42,7 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
     if (d->hot != NULL && c->hot_metrics_remote_write_url[0] != '\0') {
         struct tc_remote_write_config remote = {
             .url = c->hot_metrics_remote_write_url,
+            .headers = c->hot_metrics_remote_write_headers,
             .interval_ns = c->hot_metrics_remote_write_interval,
             .timeout_ns = c->hot_metrics_remote_write_timeout,
             .page = d->hot,

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/time.h"
+#include "config/config.h"
 #include "hot/remote.h"
 #include "http_client/http_client.h"
 #include "observe/log.h"
@@ -43,6 +44,8 @@ struct tc_remote_write {
     char *strings_block;
     struct tc_arena strings;
     char instance[INSTANCE_MAX];
+    char headers[sizeof HEADERS + TC_CONFIG_HEADERS_MAX];
+    size_t headers_len;
     bool is_failing; /* said in the log */
 };
 
@@ -79,7 +82,7 @@ static enum sending send_request(struct tc_remote_write *r, struct tc_slice body
         struct tc_http_reply reply = {0};
         struct tc_error err = {0};
         tc_status status = tc_http_client_call(
-            r->client, "POST", "", tc_slice_make(HEADERS, sizeof HEADERS - 1), body, &reply, &err);
+            r->client, "POST", "", tc_slice_make(r->headers, r->headers_len), body, &reply, &err);
         if (status == TC_OK && reply.status / 100 == 2) {
             r->is_failing = false;
             return SENT;
@@ -181,6 +184,10 @@ static tc_status make(struct tc_remote_write *r, struct tc_error *err)
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for hot_metrics.remote_write");
     }
     tc_arena_init(&r->strings, "remote write", r->strings_block, STRINGS_BYTES);
+    struct tc_buf headers = tc_buf_make(r->headers, sizeof r->headers);
+    tc_buf_str(&headers, tc_slice_make(HEADERS, sizeof HEADERS - 1));
+    tc_buf_str(&headers, tc_slice_cstr(r->config.headers));
+    r->headers_len = headers.len;
     tc_http_client_stop_on(r->client, r->stop_fd);
     if (gethostname(r->instance, sizeof r->instance - 1) != 0) {
         r->instance[0] = '\0';

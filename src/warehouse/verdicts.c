@@ -184,6 +184,8 @@ static void fill(struct row *r, struct tc_slice line, int64_t told_ns, char *tex
     }
     put_member(r, TC_VERDICT_POD_NAME, TC_LIT("k8s.pod.name"));
     put_member(r, TC_VERDICT_POD_NAMESPACE, TC_LIT("k8s.namespace.name"));
+    put_member(r, TC_VERDICT_SEVERITY, TC_LIT("severity"));
+    put_member(r, TC_VERDICT_REMEDIATION, TC_LIT("remediation"));
     put_culprits(r, text);
     put_cause(r);
     put_evidence(r, text);

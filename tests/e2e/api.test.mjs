@@ -7,7 +7,7 @@ import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import zlib from 'node:zlib';
 import { Daemon, workspace } from './support/daemon.mjs';
-import { logs } from './support/otlp.mjs';
+import { logs, metrics } from './support/otlp.mjs';
 import { call, get, post, sleep, until } from './support/wire.mjs';
 import { Events } from './support/sse.mjs';
 
@@ -200,7 +200,7 @@ describe('the fleet', () => {
     assert.equal(fleet.states[fleet.nodes.state[at]], 'critical');
     assert.equal(fleet.gpus.node[fleet.nodes.first_gpu[at]], at);
     assert.equal(fleet.gpus.pci[fleet.nodes.first_gpu[at]], '0000:43:00.0');
-    assert.ok(fleet.nodes.rack.every((one) => one === null), 'no rack is invented');
+    for (const place of ['rack', 'zone']) assert.ok(fleet.nodes[place].every((one) => one === null), `no ${place} is invented`);
     const health = json(await get(daemon.api, '/api/v1/fleet/health'));
     assert.deepEqual(health.summary, fleet.summary);
     assert.ok(health.worst_nodes.length <= 20 && health.worst_nodes_total >= 40);
@@ -208,6 +208,33 @@ describe('the fleet', () => {
     assert.equal(node.state, 'critical');
     assert.equal(node.gpus[0].incident_ids.length, 1);
     assert.equal(node.incidents_total, 1);
+  });
+
+  // As a Collector with the k8sattributes and resourcedetection processors sends metrics, and the k8sobjects receiver Nodes.
+  test('racks and zones are those of labels and resources', async () => {
+    const util = { name: 'DCGM_FI_DEV_GPU_UTIL', points: [{ value: 5, attributes: { gpu: '0' } }] };
+    const resources = [
+      { 'k8s.node.name': 'gpu-000', 'k8s.node.label.topology.kubernetes.io/rack': 'r7', 'cloud.availability_zone': 'eu-1a', 'cloud.region': 'eu' },
+      { 'k8s.node.name': 'gpu-001', 'k8s.node.labels.oci.oraclecloud.com/host.rack_id': '116<b>', 'cloud.region': 'eu' },
+      { 'k8s.node.name': 'gpu-002', 'topology.k8s.aws/network-node-layer-3': 'nn-1' },
+    ];
+    for (const resource of resources) assert.equal((await post(daemon.http, 'metrics', metrics(resource, [util]))).status, 200);
+    const object = { kind: 'Node', apiVersion: 'v1',
+      metadata: { name: 'cpu-1', labels: { 'topology.kubernetes.io/zone': 'eu-1b', 'node.coreweave.cloud/rack': '42' } },
+      status: { nodeInfo: {}, conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }] } };
+    assert.equal((await post(daemon.http, 'logs', logs({ 'k8s.object.kind': 'Node' }, [{ body: { object, type: 'MODIFIED' } }]))).status, 200);
+    const place = async () => {
+      const { nodes } = json(await get(daemon.api, '/api/v1/fleet'));
+      return Object.fromEntries(nodes.name.map((name, i) => [name, [nodes.rack[i], nodes.zone[i]]]));
+    };
+    await until('places', async () => { const now = await place(); return now['cpu-1']?.[0] && now['gpu-001'][0]; });
+    const places = await place();
+    assert.deepEqual([places['gpu-000'], places['gpu-001'], places['gpu-002'], places['cpu-1']],
+      [['r7', 'eu-1a'], ['116<b>', 'eu'], [null, null], ['42', 'eu-1b']]);
+    const node = json(await get(daemon.api, '/api/v1/fleet/nodes/gpu-000'));
+    assert.deepEqual([node.rack, node.zone], ['r7', 'eu-1a']);
+    const health = json(await get(daemon.api, '/api/v1/fleet/health'));
+    for (const one of health.worst_nodes) assert.deepEqual([one.rack, one.zone], places[one.node]);
   });
 });
 

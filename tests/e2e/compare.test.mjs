@@ -169,7 +169,7 @@ test('what is wrong gets a sentence and status 2, and no number', () => {
     [compare, ['base', 'candidate', '-m', 'tttf_p99_ms'], /did you mean ttft_p99_ms\?/u],
     [compare, ['base', 'candidate', '-m', 'mfu_pct'], /no run of either side has a value of "mfu_pct"/u],
     [compare, ['base', 'candidate', '-m', 'error_rate'], /all values of error_rate are equal on both sides, in each of 2 series/u],
-    [trend, ['error_rate'], /all values are equal, in each of 2 series: no change can be found/u],
+    [trend, ['error_rate'], /All values are equal, in each of 2 series: no change can be found/u],
     [trend, ['ttft_p99_ms', '--runs', 'base'], /at most 5 runs of a series, and it takes 6/u],
     [trend, ['ttft_p99_ms', '--runs', 'base-1'], /it takes 6 to see a change/u],
     [compare, ['base', 'candidate', '-p', 'concurrency=1'], /no run of the base has a value at that point/u],

@@ -39,7 +39,7 @@ describe('rules', { skip: !isInstalled('promtool') && 'promtool is not installed
 
 describe('remote write', { skip: !isInstalled('prometheus') && 'prometheus is not installed' }, () => {
   const start = (name, url) => new Daemon(room.file(name), { warehouse: { slice_window: '1s' },
-    hot_metrics: { remote_write: { url, interval: '1s', timeout: '5s' } } }).start();
+    hot_metrics: { remote_write: { url, interval: '1s', timeout: '5s', headers: { Authorization: 'Bearer a-secret', 'X-Scope-OrgID': '7' } } } }).start();
 
   test('brings hot metrics to a store, and goes on when that was away', async () => {
     fs.mkdirSync(room.file('store'));
@@ -84,6 +84,8 @@ describe('remote write', { skip: !isInstalled('prometheus') && 'prometheus is no
       assert.equal(answers[0]['content-encoding'], 'snappy');
       assert.equal(answers[0]['content-type'], 'application/x-protobuf');
       assert.equal(answers[0]['x-prometheus-remote-write-version'], '0.1.0');
+      assert.deepEqual([answers[0].authorization, answers[0]['x-scope-orgid']], ['Bearer a-secret', '7']);
+      assert.ok(!daemon.log().includes('a-secret'), 'it is a secret');
       await until('a request that hangs', () => answers.length >= 2, 30000, 50);
     } finally {
       await daemon.stop();

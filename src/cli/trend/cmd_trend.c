@@ -169,39 +169,6 @@ static void put_text(struct tc_grow *g, const struct tc_trend *t, bool all)
 
 /* ---- the command ---- */
 
-static bool is_level(const struct tc_series *s)
-{
-    size_t same = 1;
-    while (same < s->count && s->values[same] == s->values[0]) {
-        same++;
-    }
-    return same >= s->count;
-}
-
-/* A history in which nothing could be found is none: too few runs, or one value for ever. */
-static bool refuse_history(const struct tc_trend *t)
-{
-    size_t lasting = 0;
-    for (size_t n = 0; n < t->count; n++) {
-        lasting += !t->items[n].is_short;
-        if (!t->items[n].is_short && !is_level(t->items[n].series)) {
-            return false;
-        }
-    }
-    if (lasting > 0) {
-        (void)tc_refuse("trend",
-                        "all values are equal, in each of %zu series: no change can be "
-                        "found in them",
-                        lasting);
-        return true;
-    }
-    struct tc_grow text = {0};
-    tc_trend_answer(t, &text);
-    (void)tc_refuse("trend", "%.*s", TC_FMT(tc_grow_slice(&text)));
-    tc_grow_fini(&text);
-    return true;
-}
-
 static int trend_in(struct tc_warehouse *w, const struct asked *a, const char *metric)
 {
     struct tc_slice pattern = tc_slice_cstr(metric);
@@ -219,7 +186,13 @@ static int trend_in(struct tc_warehouse *w, const struct asked *a, const char *m
     if (tc_trend(w, &options, &t, &err) != TC_OK) {
         return tc_refuse("trend", "%s", err.message);
     }
-    bool is_none = refuse_history(&t);
+    bool is_none = !tc_trend_is_history(&t);
+    if (is_none) {
+        struct tc_grow text = {0};
+        tc_trend_answer(&t, &text);
+        (void)tc_refuse("trend", "%.*s", TC_FMT(tc_grow_slice(&text)));
+        tc_grow_fini(&text);
+    }
     if (a->json) { /* also of what is none: the object that the API gives */
         struct tc_json_out j = tc_json_out_grow(&g);
         tc_trend_json(&j, &t);

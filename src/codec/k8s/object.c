@@ -7,6 +7,7 @@
 #include "codec/k8s/k8s_priv.h"
 
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/metric/map_priv.h"
 
 #define S(literal) TC_LIT(literal)
 
@@ -396,18 +397,23 @@ static tc_status read_pod(struct tc__decode *d, struct tc__value pod)
     return tc__decode_emit(d, &ev);
 }
 
-/* Kubernetes has no label of its own for a rack; this is what those who need one write. */
-static struct tc_slice rack_of(struct tc__value labels)
+static struct tc__node_place place_of(struct tc__value labels)
 {
-    struct tc_slice rack = tc__value_string(labels, S("topology.kubernetes.io/rack"));
-    return tc_slice_or(rack, tc__value_string(labels, S("rack")));
+    struct tc__node_place place = {.rack_claim = 0};
+    struct tc__value_iter it = tc__value_iter(labels);
+    struct tc_slice key;
+    struct tc__value value;
+    while (tc__value_next(&it, &key, &value)) {
+        tc__node_place_label(&place, key, tc__value_text(value));
+    }
+    return place;
 }
 
 static tc_status read_node(struct tc__decode *d, struct tc__value node)
 {
     struct tc__value meta = tc__value_get(node, S("metadata"));
     struct tc_slice name = tc__value_string(meta, S("name"));
-    struct tc_slice rack = rack_of(tc__value_get(meta, S("labels")));
+    struct tc__node_place place = place_of(tc__value_get(meta, S("labels")));
     struct tc__value_iter it =
         tc__value_iter(tc__value_get(tc__value_get(node, S("status")), S("conditions")));
     struct tc__value condition;
@@ -424,7 +430,8 @@ static tc_status read_node(struct tc__decode *d, struct tc__value node)
         ev.uid = tc__join(d->out->scratch, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
-        ev.k8s.rack = rack;
+        ev.k8s.rack = place.rack;
+        ev.k8s.zone = place.zone;
         ev.k8s.status = tc__value_string(condition, S("status"));
         ev.k8s.reason = tc__value_string(condition, S("reason"));
         ev.k8s.message = tc__value_string(condition, S("message"));

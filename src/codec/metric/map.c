@@ -38,6 +38,13 @@ static const struct tc__metric_label_row LABELS[] = {
 #undef LABEL
 };
 
+/* By their keys in plain letters. */
+static const struct tc__metric_label_row NODE_LABELS[] = {
+#define LABEL(text, what, strength) {{text, sizeof(text) - 1}, TC__FIELD_##what, (strength)},
+#include "codec/metric/node_labels.def"
+#undef LABEL
+};
+
 #define ROW_COUNT TC_COUNT(ROWS)
 #define LABEL_COUNT TC_COUNT(LABELS)
 
@@ -47,17 +54,22 @@ const struct tc__metric_row *tc__metric_rows(size_t *out_count)
     return ROWS;
 }
 
-/* Lower case, and '_' for what is neither letter nor digit; false when it is too long for us. */
+/* Lower case, and '_' for what is neither letter nor digit. */
+static char plain_char(char c)
+{
+    bool upper = c >= 'A' && c <= 'Z';
+    bool other = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return upper ? (char)(c + ('a' - 'A')) : other ? c : '_';
+}
+
+/* False when it is too long for us. */
 static bool plain_key(struct tc_slice key, char *out)
 {
     if (key.len > KEY_MAX) {
         return false;
     }
     for (size_t i = 0; i < key.len; i++) {
-        char c = key.ptr[i];
-        bool upper = c >= 'A' && c <= 'Z';
-        bool other = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        out[i] = upper ? (char)(c + ('a' - 'A')) : other ? c : '_';
+        out[i] = plain_char(key.ptr[i]);
     }
     return true;
 }
@@ -127,13 +139,56 @@ bool tc__metric_map(struct tc_slice name, struct tc__metric_use *out)
     return out->row != NULL && out->row->device == TC__DEVICE_LINK;
 }
 
+static bool is_plain_of(struct tc_slice plain, struct tc_slice key)
+{
+    bool same = plain.len == key.len;
+    for (size_t i = 0; same && i < key.len; i++) {
+        same = plain.ptr[i] == plain_char(key.ptr[i]);
+    }
+    return same;
+}
+
+static const struct tc__metric_label_row *find_node_label(struct tc_slice plain)
+{
+    static const char *const prefixes[] = {"k8s_node_label_", "k8s_node_labels_", "label_"};
+    for (size_t i = 0; i < TC_COUNT(prefixes); i++) {
+        struct tc_slice prefix = tc_slice_cstr(prefixes[i]);
+        if (tc_slice_starts(plain, prefix)) {
+            plain = tc_slice_from(plain, prefix.len);
+            break;
+        }
+    }
+    for (size_t i = 0; i < TC_COUNT(NODE_LABELS); i++) {
+        if (is_plain_of(plain, NODE_LABELS[i].key)) {
+            return &NODE_LABELS[i];
+        }
+    }
+    return NULL;
+}
+
 const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key)
 {
     char text[KEY_MAX];
     if (!plain_key(key, text)) {
         return NULL;
     }
-    return find_named(LABELS, LABEL_COUNT, sizeof LABELS[0], tc_slice_make(text, key.len));
+    struct tc_slice plain = tc_slice_make(text, key.len);
+    const struct tc__metric_label_row *row =
+        find_named(LABELS, LABEL_COUNT, sizeof LABELS[0], plain);
+    return row != NULL ? row : find_node_label(plain);
+}
+
+void tc__node_place_label(struct tc__node_place *io, struct tc_slice key, struct tc_slice value)
+{
+    for (size_t i = 0; i < TC_COUNT(NODE_LABELS) && value.len > 0; i++) {
+        const struct tc__metric_label_row *row = &NODE_LABELS[i];
+        bool is_rack = row->field == TC__FIELD_RACK;
+        uint8_t *claim = is_rack ? &io->rack_claim : &io->zone_claim;
+        if (tc_slice_eq(row->key, key) && row->claim > *claim) {
+            *(is_rack ? &io->rack : &io->zone) = value;
+            *claim = row->claim;
+        }
+    }
 }
 
 bool tc__metric_label_field(struct tc_slice key, uint8_t *out_field)
@@ -411,6 +466,7 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
     ev.metric.value = value;
     ev.metric.device = device_of(s);
     ev.metric.rack = s->texts[TC__FIELD_RACK];
+    ev.metric.zone = s->texts[TC__FIELD_ZONE];
     if (!tc_arena_ok(s->arena)) {
         return TC__METRIC_NOMEM;
     }

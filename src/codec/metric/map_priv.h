@@ -3,7 +3,7 @@
  * From exporters' names to ours: which metric of event/metric.def a sample is, in
  * which unit, and what its labels say about node, GPU, pod, rank and device. Shared
  * by every codec that reads metrics. One table per kind of name: names.def and
- * labels.def.
+ * labels.def, and node_labels.def for what Kubernetes has as labels of a node.
  *
  * Names are compared without case, and every byte that is no letter or digit counts
  * as '_': "DCGM_FI_DEV_GPU_TEMP", "k8s.node.name" and "k8s_node_name" each have one row.
@@ -98,6 +98,7 @@ enum tc__metric_field {
     TC__FIELD_LOCAL_RANK,
     TC__FIELD_PID,
     TC__FIELD_RACK,
+    TC__FIELD_ZONE,
     TC__FIELD_DEVICE,
     TC__FIELD_PORT,
     TC__FIELD_LINK,
@@ -146,6 +147,16 @@ struct tc__metric_label_row;
 const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key);
 void tc__metric_label_set(struct tc__metric_sample *s, const struct tc__metric_label_row *row,
                           struct tc_slice value);
+
+/* What the labels of a Node object say of where it stands; "" where nothing does. */
+struct tc__node_place {
+    struct tc_slice rack;
+    struct tc_slice zone; /* or its region, where no zone is named */
+    uint8_t rack_claim;
+    uint8_t zone_claim;
+};
+/* One label, as in Kubernetes. All zero at first. */
+void tc__node_place_label(struct tc__node_place *io, struct tc_slice key, struct tc_slice value);
 
 /* The last key at each place among the labels: samples that follow each other mostly have the same
  * keys in the same order. All zero at first; the keys are borrowed from there on. */

@@ -190,11 +190,8 @@ static bool interrupt_all(struct tc_api_workers *s)
     return runs;
 }
 
-static void on_interrupt(evutil_socket_t fd, short what, void *context)
+static void interrupt_until_done(struct tc_api_workers *s)
 {
-    struct tc_api_workers *s = context;
-    (void)fd;
-    (void)what;
     (void)pthread_mutex_lock(&s->lock);
     bool again = interrupt_all(s);
     (void)pthread_mutex_unlock(&s->lock);
@@ -202,6 +199,15 @@ static void on_interrupt(evutil_socket_t fd, short what, void *context)
         struct timeval wait = {.tv_usec = INTERRUPT_US};
         (void)event_add(s->on_interrupt, &wait);
     }
+}
+
+static void on_interrupt(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    tc_loop_enter();
+    interrupt_until_done(context);
+    tc_loop_leave();
 }
 
 static void destroy(struct tc_api_workers *s)
@@ -292,7 +298,7 @@ void tc_api_workers_cancel(struct tc_api_workers *s, struct tc_api_job *job)
     (void)pthread_mutex_lock(&s->lock);
     job->is_cancelled = true;
     (void)pthread_mutex_unlock(&s->lock);
-    on_interrupt(-1, 0, s);
+    interrupt_until_done(s);
 }
 
 bool tc_api_workers_has_not_begun(struct tc_api_workers *s, const struct tc_api_job *job)

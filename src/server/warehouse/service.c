@@ -116,12 +116,13 @@ static void turn_away(int fd, tc_status status, const char *why)
 
 static struct tc__warehouse_client *find_free(struct tc_warehouse_service *s)
 {
-    for (size_t i = 0; i < s->config.clients; i++) {
-        if (s->clients[i].state == TC__CLIENT_FREE) {
-            return &s->clients[i];
-        }
+    struct tc__warehouse_client *found = NULL;
+    (void)pthread_mutex_lock(&s->lock); /* those that end write their state */
+    for (size_t i = 0; i < s->config.clients && found == NULL; i++) {
+        found = s->clients[i].state == TC__CLIENT_FREE ? &s->clients[i] : NULL;
     }
-    return NULL;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found;
 }
 
 static void start_client(struct tc_warehouse_service *s, int fd)

@@ -49,7 +49,7 @@ function parseRows(body) {
 }
 
 export class Warehouse {
-  static async connect(daemon, { version = 2, schema = 3, write = false } = {}) {
+  static async connect(daemon, { version = 2, schema = 4, write = false } = {}) {
     const w = new Warehouse();
     w.socket = net.connect(path.join(daemon.dataDir, 'warehouse.sock'));
     w.bytes = Buffer.alloc(0);

@@ -22,6 +22,8 @@ static int setup(void **state)
     char pod[16];
     test = test_create(NULL);
     struct tc_event full = pressure("gpu-07.example.org", "True", T0);
+    full.k8s.rack = TC_LIT("r12");
+    full.k8s.zone = TC_LIT("eu-1a");
     feed_at(test, &full, T0);
     for (int i = 0; i < PODS; i++) {
         (void)snprintf(pod, sizeof pod, "train-%d", i);
@@ -128,12 +130,19 @@ static void the_fleet_has_both_nodes(void **state)
     struct tc_json fleet = ask_object(&asking, "fleet", NULL);
     asking_is(fleet, "summary.nodes", "2");
     asking_is(fleet, "nodes.name.0", "gpu-07.example.org");
-    asking_is(fleet, "nodes.rack.0", "null");
+    asking_is(fleet, "nodes.rack.0", "r12");
+    asking_is(fleet, "nodes.zone.0", "eu-1a");
+    asking_is(fleet, "nodes.rack.1", "null");
+    asking_is(fleet, "nodes.zone.1", "null");
     asking_is(fleet, "nodes.gpu_count.0", "0");
     struct tc_json health = ask_object(&asking, "fleet_health", NULL);
     asking_is(health, "worst_nodes_total", "2");
+    asking_is(health, "worst_nodes.0.rack", "r12");
+    asking_is(health, "worst_nodes.1.zone", "null");
     struct tc_json node = ask_object(&asking, "fleet_node", "node", "gpu-07");
     asking_is(node, "node", "gpu-07.example.org");
+    asking_is(node, "rack", "r12");
+    asking_is(node, "zone", "eu-1a");
     assert_true(asking_count(node, "incidents") >= PODS - 1);
     ask_refused(&asking, TC_E_NOTFOUND, "gpu-99", "fleet_node", "node", "gpu-99");
 }

@@ -47,6 +47,10 @@ static void add(const struct told *t, size_t number)
     put(rows, TC_VERDICT_PATTERN, t->pattern);
     put(rows, TC_VERDICT_NODE, t->node);
     put(rows, TC_VERDICT_HEADLINE, t->headline);
+    if (t->days_ago < 30) { /* what came before an older version stored */
+        put(rows, TC_VERDICT_SEVERITY, "critical");
+        put(rows, TC_VERDICT_REMEDIATION, "Drain it.");
+    }
     put(rows, TC_VERDICT_CULPRITS, "[{\"node\":\"n1\"}]");
     put(rows, TC_VERDICT_EVIDENCE, "[{\"digest\":\"sha256:ab\",\"offset\":3,\"length\":4}]");
     tc_rows_int(rows, TC_VERDICT_FIRST_SEEN, seen);
@@ -110,6 +114,8 @@ static void filters_and_search_find_what_they_say(void **state)
     struct tc_json v = ask_object(&a, "verdicts", "node", "n2", "q", "memory");
     asking_is(v, "verdicts.0.evidence.0.offset", "3");
     asking_is(v, "verdicts.0.culprits.0.node", "n1");
+    asking_is(v, "verdicts.0.severity", "critical");
+    asking_is(v, "verdicts.0.remediation", "Drain it.");
     ask_refused(&a, TC_E_USAGE, "one of opened updated resolved", "verdicts", "status", "open");
     ask_refused(&a, TC_E_USAGE, "\"since\" takes a time", "verdicts", "since", "yesterday");
 }
@@ -152,6 +158,10 @@ static void a_node_has_its_history(void **state)
     asking_is(h, "incidents.2.resolved", "true");
     asking_is(h, "incidents.2.headline", "GPU 3 came back");
     asking_is(h, "incidents.2.times_told", "3");
+    asking_is(h, "incidents.2.severity", "critical");
+    asking_is(h, "incidents.2.remediation", "Drain it.");
+    asking_is(h, "incidents.3.severity", "null");
+    asking_is(h, "incidents.3.remediation", "null");
     asking_is(h, "incidents.1.resolved", "false");
     asking_is(h, "patterns.0.pattern", "gpu_fault");
     asking_is(h, "patterns.0.incidents", "3");

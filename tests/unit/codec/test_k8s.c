@@ -673,6 +673,38 @@ static void each_node_condition_is_an_event(void **state)
     assert_true(t.events[2].time_ns == TC_TIME_NONE);
 }
 
+static void labels_of_a_node_say_where_it_stands(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *labels;
+        const char *rack;
+        const char *zone;
+    } cases[] = {
+        {"\"topology.kubernetes.io/zone\":\"z1\",\"topology.kubernetes.io/region\":\"r\"", "",
+         "z1"},
+        {"\"topology.kubernetes.io/region\":\"r\"", "", "r"},
+        {"\"failure-domain.beta.kubernetes.io/zone\":\"z2\",\"rack\":\"a\"", "a", "z2"},
+        {"\"oci.oraclecloud.com/host.rack_id\":\"116\",\"topology.kubernetes.io/rack\":\"\"", "116",
+         ""},
+        {"\"topology.k8s.aws/network-node-layer-3\":\"nn-1\",\"nvidia.com/gpu.clique\":\"c.1\"", "",
+         ""},
+        /* Of the API, so as they are written: no other spelling is this label. */
+        {"\"topology_kubernetes_io_rack\":\"a\",\"Rack\":\"b\",\"rack\":7", "", ""},
+    };
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\","
+                       "\"labels\":{%s}},\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}",
+                       cases[i].labels);
+        assert_int_equal(decode(text), TC_OK);
+        assert_int_equal(t.count, 1);
+        SAME(t.events[0].k8s.rack, cases[i].rack);
+        SAME(t.events[0].k8s.zone, cases[i].zone);
+    }
+}
+
 static void node_without_name_or_conditions_is_unknown(void **state)
 {
     (void)state;
@@ -743,6 +775,7 @@ int main(void)
         cmocka_unit_test_setup(gpu_is_known_when_the_pod_names_exactly_one, setup),
         cmocka_unit_test_setup(pod_without_uid_gives_events_without_uid, setup),
         cmocka_unit_test_setup(each_node_condition_is_an_event, setup),
+        cmocka_unit_test_setup(labels_of_a_node_say_where_it_stands, setup),
         cmocka_unit_test_setup(node_without_name_or_conditions_is_unknown, setup),
         cmocka_unit_test_setup(other_kinds_are_read_without_error_and_named_unknown, setup),
     };

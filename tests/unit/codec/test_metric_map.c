@@ -151,6 +151,58 @@ static void a_gpu_has_all_its_names_and_its_user(void **state)
     assert_true(ev.time_ns == TC_TIME_NONE && ev.uptime_ns == TC_TIME_NONE);
 }
 
+static void racks_and_zones_are_those_of_node_labels(void **state)
+{
+    (void)state;
+    const char *gpu = "DCGM_FI_DEV_GPU_TEMP";
+    static const char *const racks[] = {
+        "rack=r",
+        "rack_id=r",
+        "host.rack=r",
+        "topology_kubernetes_io_rack=r",
+        "label_topology_kubernetes_io_rack=r",
+        "k8s.node.label.topology.kubernetes.io/rack=r",
+        "k8s.node.labels.rack=r",
+        "k8s.node.label.oci.oraclecloud.com/host.rack_id=r",
+        "label_oci_oraclecloud_com_host_rack_id=r",
+        "node.coreweave.cloud/rack=r",
+        "k8s.node.labels.ds.coreweave.com/physical-topology.rack-name=r",
+        "k8s_node_label_cloud_google_com_gce_topology_subblock=r",
+        "cloud.provider.com/topology-rack=r",
+        /* The strongest of several. */
+        "k8s.node.label.cloud.google.com/gce-topology-subblock=x,topology.rook.io/rack=r",
+        "k8s.node.label.rack=x,rack=r,topology.kubernetes.io/rack=y",
+    };
+    for (size_t i = 0; i < TC_COUNT(racks); i++) {
+        assert_slice(sample_of(gpu, racks[i], 1).metric.rack, "r");
+        assert_slice(sample_of(gpu, racks[i], 1).metric.zone, "");
+    }
+    static const char *const others[] = {
+        "zone=0", /* of node_exporter: a thermal zone */
+        "region=x",
+        "network.topology.nvidia.com/leaf=x",
+        "k8s.node.label.topology.k8s.aws/network-node-layer-3=x",
+        "k8s.pod.label.rack=x",
+        "label_=x",
+        "k8s.node.label.=x",
+        "topology.kubernetes.io/racks=x",
+    };
+    for (size_t i = 0; i < TC_COUNT(others); i++) {
+        assert_slice(sample_of(gpu, others[i], 1).metric.rack, "");
+        assert_slice(sample_of(gpu, others[i], 1).metric.zone, "");
+    }
+    static const char *const zones[] = {
+        "cloud.availability_zone=z,cloud.region=x",
+        "cloud.region=x,k8s.node.label.topology.kubernetes.io/zone=z",
+        "label_failure_domain_beta_kubernetes_io_zone=z,topology.kubernetes.io/region=x",
+        "topology.kubernetes.io/region=z",
+        "cloud_region=z",
+    };
+    for (size_t i = 0; i < TC_COUNT(zones); i++) {
+        assert_slice(sample_of(gpu, zones[i], 1).metric.zone, "z");
+    }
+}
+
 /* The short way of making the event leaves nothing else behind than tc_event_init. */
 static void an_event_starts_out_as_unknown(void **state)
 {
@@ -385,6 +437,7 @@ int main(void)
         cmocka_unit_test(every_metric_has_a_name),
         cmocka_unit_test(names_that_nothing_reads_are_refused),
         cmocka_unit_test(a_gpu_has_all_its_names_and_its_user),
+        cmocka_unit_test(racks_and_zones_are_those_of_node_labels),
         cmocka_unit_test(an_event_starts_out_as_unknown),
         cmocka_unit_test(the_kubernetes_node_wins_over_the_host_and_the_instance),
         cmocka_unit_test(the_exporters_own_pod_does_not_use_the_gpu),

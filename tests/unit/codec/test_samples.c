@@ -557,6 +557,16 @@ static void a_series_says_what_it_is(void **state)
     value = 1.7e308; /* the scale is too much for it */
     assert_false(tc_series_value(m.how, m.scale, &value));
 
+    /* A rack is a part of what a series is, a zone stays the label that it was. */
+    static const struct tc_sample_label place[] = {
+        {{"k8s.node.label.topology.rook.io/rack", 36}, {"r1", 2}},
+        {{"cloud.availability_zone", 23}, {"z1", 2}}};
+    sample.labels = place;
+    sample.label_count = 2;
+    assert_true(tc_series_read(&sample, &arena, &m));
+    assert_true(tc_slice_eq(m.rack, TC_LIT("r1")));
+    assert_int_equal(m.used, 1);
+
     /* Of NFS operations only writes are a metric of ours. */
     static const struct tc_sample_label read_op[] = {{{"operation", 9}, {"READ", 4}}};
     sample = (struct tc_sample){.name = TC_LIT("node_mountstats_nfs_operations_requests_total"),

@@ -117,11 +117,33 @@ static void five_values_are_no_history_and_six_are(void **state)
     struct tc_grow text = {0};
     tc_trend_answer(&t, &text);
     assert_true(tc_slice_starts(tc_grow_slice(&text), TC_LIT("No history: at most 5 runs")));
+    assert_false(tc_trend_is_history(&t));
     tc_grow_fini(&text);
     tc_trend_fini(&t);
     add_history("case-b", 6, 100, 100, 1000000);
     assert_int_equal(find("benchmark_case_id = 'case-b'", "ttft_p99_ms", &t, &err), TC_OK);
     assert_false(t.items[0].is_short);
+    assert_true(tc_trend_is_history(&t));
+    tc_trend_fini(&t);
+}
+
+static void one_value_for_ever_is_no_history(void **state)
+{
+    (void)state;
+    struct tc_trend t;
+    struct tc_error err;
+    struct tc_grow text = {0};
+    struct tc_json_out j = tc_json_out_grow(&text);
+    add_history("case-a", 8, 100, 100, 0);
+    assert_int_equal(find("nightly", "output_token_throughput", &t, &err), TC_OK);
+    assert_false(t.items[0].is_short);
+    assert_false(tc_trend_is_history(&t));
+    tc_trend_json(&j, &t); /* what the API says */
+    assert_true(tc_json_done(&j));
+    assert_true(tc_slice_contains(tc_grow_slice(&text),
+                                  TC_LIT("{\"answer\":\"All values are equal, in each of 1 "
+                                         "series: no change can be found in them.\",")));
+    tc_grow_fini(&text);
     tc_trend_fini(&t);
 }
 
@@ -167,6 +189,7 @@ int main(void)
         TEST(a_step_is_found_at_its_run_with_what_changed),
         TEST(a_single_spike_is_no_change),
         TEST(five_values_are_no_history_and_six_are),
+        TEST(one_value_for_ever_is_no_history),
         TEST(without_runs_the_latest_case_that_has_the_metric),
         TEST(bad_input_gets_a_sentence),
     };

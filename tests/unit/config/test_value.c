@@ -158,6 +158,13 @@ static void headers_become_lines(void **state)
     assert_right("verdicts: {otlp: {headers: {Authorization: Bearer x y, X-Scope: '7', E: ''}}}\n");
     assert_string_equal(config.verdicts_otlp_headers,
                         "Authorization: Bearer x y\r\nX-Scope: 7\r\nE: \r\n");
+    /* Each key has its own. */
+    assert_right("verdicts: {otlp: {headers: {A: b}}}\n"
+                 "hot_metrics: {remote_write: {headers: {Authorization: Bearer z}}}\n");
+    assert_string_equal(config.verdicts_otlp_headers, "A: b\r\n");
+    assert_string_equal(config.hot_metrics_remote_write_headers, "Authorization: Bearer z\r\n");
+    assert_wrong("hot_metrics: {remote_write: {headers: {A: b, a: c}}}\n",
+                 "t.yaml:1:49: hot_metrics.remote_write.headers: a is there twice\n");
     assert_right("verdicts: {otlp: {headers: }}\n");
     assert_string_equal(config.verdicts_otlp_headers, "");
     assert_wrong(

@@ -84,6 +84,107 @@ static void names_that_are_not_heard_of_make_room(void **state)
     assert_int_equal(node(d, longest).len, sizeof longest - 1);
 }
 
+static void stand(struct tc_directory *d, const char *name, const char *rack, const char *zone)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_METRIC);
+    ev.scope.node = node(d, name);
+    ev.metric.rack = tc_slice_cstr(rack);
+    ev.metric.zone = tc_slice_cstr(zone);
+    tc_directory_stand(d, &ev);
+}
+
+struct found {
+    const char *name;
+    char place[64];
+};
+
+static void take_node(void *context, const struct tc_node *node)
+{
+    struct found *f = context;
+    if (tc_slice_eq(node->name, tc_slice_cstr(f->name))) {
+        (void)snprintf(f->place, sizeof f->place, "%.*s/%.*s", TC_FMT(node->rack),
+                       TC_FMT(node->zone));
+    }
+}
+
+static const char *place(struct tc_directory *d, const char *name)
+{
+    static struct found f;
+    f = (struct found){.name = name, .place = "none"};
+    tc_directory_each_node(d, take_node, &f);
+    return f.place;
+}
+
+static void a_node_stands_where_it_is_said_to(void **state)
+{
+    struct tc_directory *d = *state;
+    (void)node(d, "gpu07");
+    assert_string_equal(place(d, "gpu07"), "/");
+    stand(d, "gpu07.dc1", "r1", "");
+    stand(d, "gpu07", "", "z1");
+    assert_string_equal(place(d, "gpu07"), "r1/z1");
+    /* Of a Node object, too; other events say nothing of it. */
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
+    ev.scope.node = node(d, "gpu08");
+    ev.k8s.rack = TC_LIT("r2");
+    tc_directory_stand(d, &ev);
+    assert_string_equal(place(d, "gpu08"), "r2/");
+    ev.kind = TC_EVENT_K8S_EVENT;
+    ev.k8s.rack = TC_LIT("r3");
+    for (int i = 0; i < 9; i++) {
+        tc_directory_stand(d, &ev);
+    }
+    assert_string_equal(place(d, "gpu08"), "r2/");
+    /* Without a node, or with a name that nobody has, nothing happens. */
+    ev.kind = TC_EVENT_NODE_CONDITION;
+    ev.scope.node = TC_EMPTY;
+    tc_directory_stand(d, &ev);
+    char longest[TC_SCOPE_TEXT_MAX + 2];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    stand(d, "gpu09", longest, longest);
+    assert_string_equal(place(d, "gpu09"), "/");
+}
+
+static void a_place_changes_once_nobody_says_the_old_one(void **state)
+{
+    struct tc_directory *d = *state;
+    stand(d, "gpu07", "r1", "z1");
+    for (int i = 0; i < 100; i++) { /* two that contradict each other: the first counts */
+        stand(d, "gpu07", "r2", "z1");
+        stand(d, "gpu07", "r1", "z1");
+    }
+    assert_string_equal(place(d, "gpu07"), "r1/z1");
+    for (int i = 0; i < 3; i++) {
+        stand(d, "gpu07", "r2", "z2");
+    }
+    assert_string_equal(place(d, "gpu07"), "r1/z1");
+    stand(d, "gpu07", "r2", "z2");
+    assert_string_equal(place(d, "gpu07"), "r2/z2");
+    /* With two domains nobody knows of which node it was said. */
+    stand(d, "gpu08.dc1", "r1", "");
+    stand(d, "gpu08.dc2", "r2", "");
+    assert_string_equal(place(d, "gpu08.dc1"), "none");
+}
+
+/* Places that change all the time take no more room than there is, and nobody else's. */
+static void places_that_change_are_bounded(void **state)
+{
+    struct tc_directory *d = *state;
+    char rack[128];
+    struct tc_turn all = {0};
+    for (int i = 0; i < 400000; i++) {
+        (void)snprintf(rack, sizeof rack, "a-rack-with-quite-a-long-name-%090d", i / 4);
+        stand(d, "gpu07", rack, "");
+        assert_text(node(d, "gpu07"), "gpu07");
+        assert_int_equal(tc_directory_keep_room(d, &all), TC_OK);
+    }
+    assert_int_equal(counts_of(d).nodes_forgotten, 0);
+    assert_string_not_equal(place(d, "gpu07"), "/");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +193,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(addresses_lead_to_their_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_that_are_not_heard_of_make_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_stands_where_it_is_said_to, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_place_changes_once_nobody_says_the_old_one, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(places_that_change_are_bounded, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

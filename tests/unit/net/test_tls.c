@@ -267,6 +267,107 @@ static void a_pipeline_over_tls_waits_inside_of_openssl(void **state)
     hang_up(ssl, fd);
 }
 
+static unsigned left_count;
+
+static void count_left(struct tc_request *r)
+{
+    (void)r;
+    left_count++;
+}
+
+/* A connection whose request the service holds. */
+static SSL *ask_and_wait(int *out_fd)
+{
+    static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    probe.holds = true;
+    left_count = 0;
+    *out_fd = dial();
+    SSL *ssl = handshake(*out_fd);
+    assert_non_null(ssl);
+    say(ssl, request, sizeof request - 1);
+    for (int i = 0; i < STEPS_MAX && probe.held_count == 0; i++) {
+        step();
+    }
+    assert_int_equal(probe.held_count, 1);
+    probe.held[0]->left = count_left;
+    return ssl;
+}
+
+static void wait_until_left(void)
+{
+    for (int i = 0; i < STEPS_MAX && left_count == 0; i++) {
+        step();
+    }
+    assert_int_equal(left_count, 1);
+}
+
+static void whoever_leaves_while_it_waits_is_noticed(void **state)
+{
+    (void)state;
+    int fd = -1;
+    for (int says_so = 0; says_so < 2; says_so++) {
+        SSL *ssl = ask_and_wait(&fd);
+        for (int i = 0; i < 100; i++) {
+            step();
+        }
+        assert_int_equal(left_count, 0);
+        if (says_so == 1) { /* the socket stays open: the word alone is enough */
+            (void)SSL_shutdown(ssl);
+        } else {
+            (void)shutdown(fd, SHUT_WR);
+        }
+        wait_until_left();
+        /* It may be answered still, and then the connection ends. */
+        net_probe_answer(&probe);
+        for (int i = 0; i < STEPS_MAX && tc_net_connections(probe.net) > 0; i++) {
+            step();
+        }
+        assert_int_equal(tc_net_connections(probe.net), 0);
+        SSL_free(ssl);
+        (void)close(fd);
+    }
+}
+
+/* What is no end and nothing to read is taken in: what comes behind it is noticed. */
+static void a_new_key_is_no_end_and_hides_none(void **state)
+{
+    (void)state;
+    int fd = -1;
+    SSL *ssl = ask_and_wait(&fd);
+    assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+    assert_int_equal(SSL_do_handshake(ssl), 1);
+    for (int i = 0; i < 100; i++) {
+        step();
+    }
+    assert_int_equal(left_count, 0);
+    (void)shutdown(fd, SHUT_WR);
+    wait_until_left();
+    net_probe_answer(&probe);
+    hang_up(ssl, fd);
+}
+
+/* A request behind the one that is answered is no end, and is not lost. */
+static void the_next_request_is_no_end(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
+    int fd = -1;
+    SSL *ssl = ask_and_wait(&fd);
+    say(ssl, request, sizeof request - 1);
+    for (int i = 0; i < 100; i++) {
+        step();
+    }
+    assert_int_equal(left_count, 0);
+    assert_int_equal(probe.held_count, 1);
+    net_probe_answer(&probe);
+    for (int i = 0; i < STEPS_MAX && probe.held_count == 0; i++) {
+        step();
+    }
+    assert_string_equal(probe.seen.path, "/2");
+    net_probe_answer(&probe);
+    hang_up(ssl, fd);
+}
+
 static void what_is_not_tls_is_closed(void **state)
 {
     (void)state;
@@ -399,6 +500,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_bodies_over_tls, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pipeline_over_tls_waits_inside_of_openssl, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(whoever_leaves_while_it_waits_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_new_key_is_no_end_and_hides_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_next_request_is_no_end, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_tls_is_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(old_versions_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(alpn_names_the_protocol, setup, teardown),

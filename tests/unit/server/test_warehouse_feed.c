@@ -47,6 +47,7 @@ static void must(tc_status status)
 static const char VERDICT[] =
     "{\"pattern.id\":\"1\",\"pattern.name\":\"nccl_hang\",\"incident_id\":\"abc\","
     "\"status\":\"open\",\"severity\":\"critical\",\"confidence\":\"full\","
+    "\"remediation\":\"Drain gpu-07.\","
     "\"headline\":\"rank 3 hangs\",\"first_seen\":\"2026-03-02T00:00:01.5Z\","
     "\"last_seen\":\"2026-03-02T00:00:02Z\",\"detected_at\":\"2026-03-02T00:00:03Z\","
     "\"caused_by\":[{\"incident_id\":\"root-1\",\"why\":\"because\"}],"
@@ -82,6 +83,8 @@ static void a_verdict_fills_its_columns(void **state)
     assert_text(rows, TC_VERDICT_PATTERN, "nccl_hang");
     assert_text(rows, TC_VERDICT_CONFIDENCE, "full");
     assert_text(rows, TC_VERDICT_HEADLINE, "rank 3 hangs");
+    assert_text(rows, TC_VERDICT_SEVERITY, "critical");
+    assert_text(rows, TC_VERDICT_REMEDIATION, "Drain gpu-07.");
     assert_text(rows, TC_VERDICT_JOB_UID, "llm");
     assert_text(rows, TC_VERDICT_POD_UID, "uid-1");
     assert_text(rows, TC_VERDICT_NODE, "gpu-07");

@@ -7,7 +7,7 @@ export const STATES = {
   ok: { word: 'no open incident', tone: 'good', weight: 2 },
 };
 
-/** [{ name, rack, state, open, lastSeen, gpus: [{ index, uuid, pci, state, open }], headline }] */
+/** [{ name, rack, zone, state, open, lastSeen, gpus: [{ index, uuid, pci, state, open }], headline }] */
 export function nodesOf(data, live) {
   const { nodes, gpus, states } = data;
   const state = (n) => (STATES[states[n]] ? states[n] : 'ok');
@@ -26,6 +26,7 @@ export function nodesOf(data, live) {
     return {
       name,
       rack: nodes.rack[i],
+      zone: nodes.zone[i],
       state: state(nodes.state[i]),
       open: nodes.open[i],
       lastSeen: nodes.last_seen[i],

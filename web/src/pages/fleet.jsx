@@ -69,7 +69,7 @@ function Under({ node }) {
     <>
       <strong>{node.name}</strong> <Tone kind={STATES[node.state].tone}>{STATES[node.state].word}</Tone>{' '}
       <span class="soft">
-        {node.rack ? `${node.rack}, ` : ''}
+        {[node.rack, node.zone].filter(Boolean).map((place) => `${place}, `)}
         {count(node.gpus.length, 'GPU')}
         {node.open ? `, ${count(node.open, 'open incident')}` : ''} {node.headline}
       </span>
@@ -100,7 +100,7 @@ function Body({ data, query, live }) {
   const nodes = useMemo(() => nodesOf(data, live.incidents), [data, live.at]);
   const words = (query.q ?? '').toLowerCase();
   const fits = (node) =>
-    !words || `${node.name} ${node.rack ?? ''} ${STATES[node.state].word} ${node.headline}`.toLowerCase().includes(words);
+    !words || `${node.name} ${node.rack ?? ''} ${node.zone ?? ''} ${STATES[node.state].word} ${node.headline}`.toLowerCase().includes(words);
   const found = useMemo(() => (words ? new Set(nodes.filter(fits).map((n) => n.name)) : null), [nodes, words]);
   const gpus = nodes.reduce((sum, node) => sum + node.gpus.length, 0);
   const trouble = nodes
@@ -165,7 +165,7 @@ export default function Fleet({ query, live }) {
         <input
           class="field search"
           type="search"
-          placeholder="Search: node, rack, state"
+          placeholder="Search: node, rack, zone, state"
           aria-label="Search"
           value={query.q ?? ''}
           onInput={(e) => set({ q: e.currentTarget.value })}

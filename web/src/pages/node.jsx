@@ -66,7 +66,8 @@ function History({ list }) {
               <td>
                 <a href={href(['incidents', one.incident_id])}>{one.headline}</a>
                 <br />
-                <span class="faint">{pattern(one.pattern)}</span>
+                {one.severity && <Severity of={one.severity} open={!one.resolved} />} <span class="faint">{pattern(one.pattern)}</span>
+                {one.remediation && !one.resolved && <p class="soft clip2">{one.remediation}</p>}
               </td>
               <td class="nowrap">
                 {one.nth > 1 ? <Tone kind="warning">the {ordinal(one.nth)} time</Tone> : <span class="faint">the first time</span>}

@@ -20,11 +20,12 @@ const NAMES = {
   warningTile: 'warning-soft',
 };
 
-/** Racks in order of their names; without racks one block. */
+/** Racks in order of their names, those of two zones apart; without racks one block. */
 function blocksOf(nodes) {
   const byRack = new Map();
+  const hasZones = new Set(nodes.map((node) => node.zone).filter(Boolean)).size > 1;
   for (const node of nodes) {
-    const rack = node.rack ?? '';
+    const rack = [hasZones && node.zone, node.rack].filter(Boolean).join(' ');
     if (!byRack.has(rack)) byRack.set(rack, []);
     byRack.get(rack).push(node);
   }
