@@ -23,6 +23,7 @@ struct tc_engine;
 #define TC_CONFIG_CHOICE_MAX 32
 #define TC_CONFIG_HEADERS_MAX 4096
 #define TC_CONFIG_HOSTS_MAX 4096
+#define TC_CONFIG_LIST_MAX 8192
 #define TC_CONFIG_TOKENS_MAX 32
 #define TC_CONFIG_TOKEN_NAME_MAX 64
 #define TC_CONFIG_KNOBS_MAX 256
@@ -61,6 +62,7 @@ enum tc_config_key {
 #define HEADERS(field, path, reload, help) TC_KEY_##field,
 #define TOKENS(field, path, reload, help) TC_KEY_##field,
 #define HOSTS(field, path, reload, help) TC_KEY_##field,
+#define LIST(field, path, reload, help) TC_KEY_##field,
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -73,11 +75,12 @@ enum tc_config_key {
 #undef HEADERS
 #undef TOKENS
 #undef HOSTS
+#undef LIST
     TC_CONFIG_KEY_COUNT
 };
 
 /* Values as they are used: durations in ns, sizes in bytes, headers as "Name: value\r\n" lines,
- * hosts as "name\n" lines in small letters.
+ * hosts as "name\n" lines in small letters, lists as lines as they were written.
  * Field names are the paths, '.' as '_'. */
 struct tc_config {
 #define TEXT(field, path, value, reload, help) char field[TC_CONFIG_TEXT_MAX];
@@ -91,6 +94,7 @@ struct tc_config {
 #define HEADERS(field, path, reload, help) char field[TC_CONFIG_HEADERS_MAX];
 #define TOKENS(field, path, reload, help) struct tc_config_token field[TC_CONFIG_TOKENS_MAX];
 #define HOSTS(field, path, reload, help) char field[TC_CONFIG_HOSTS_MAX];
+#define LIST(field, path, reload, help) char field[TC_CONFIG_LIST_MAX];
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -103,6 +107,7 @@ struct tc_config {
 #undef HEADERS
 #undef TOKENS
 #undef HOSTS
+#undef LIST
     size_t auth_token_count;
     /*
      * detection.patterns.NAME.KEY where it differs from the default: "nccl_hang.threshold=60s" for

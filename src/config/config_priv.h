@@ -29,12 +29,13 @@ enum tc__config_type {
     TC__HEADERS,
     TC__TOKENS,
     TC__HOSTS,
+    TC__LIST,
 };
 
 /* Whether a value of the type is a list or a map, which the environment gives as YAML. */
 static inline bool tc__config_is_list(enum tc__config_type type)
 {
-    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS;
+    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS || type == TC__LIST;
 }
 
 /* A line of config.def. */
@@ -151,6 +152,10 @@ bool tc__config_header(struct tc__config_load *l, const struct tc__config_header
 /* Adds a name to server.allowed_hosts, or tells what is wrong with it. */
 void tc__config_host(struct tc__config_load *l, const char *path,
                      const struct tc__config_place *place, struct tc_slice name);
+
+/* Adds a line to a LIST, which is `to`, or tells what is wrong with it. */
+void tc__config_line(struct tc__config_load *l, char *to, const char *path,
+                     const struct tc__config_place *place, struct tc_slice text);
 
 enum tc__config_token_field { TC__TOKEN_NAME, TC__TOKEN_SHA256, TC__TOKEN_SCOPES, TC__TOKEN_NONE };
 

@@ -83,6 +83,7 @@ static void put_current(struct tc_buf *b, const struct tc_config *c,
         put_tokens(b, c);
         break;
     case TC__HOSTS:
+    case TC__LIST:
         put_hosts(b, tc_slice_cstr(at));
         break;
     }
@@ -212,6 +213,8 @@ static size_t size_of(enum tc__config_type type)
         return sizeof(struct tc_config_token) * TC_CONFIG_TOKENS_MAX;
     case TC__HOSTS:
         return TC_CONFIG_HOSTS_MAX;
+    case TC__LIST:
+        return TC_CONFIG_LIST_MAX;
     }
     return 0;
 }
