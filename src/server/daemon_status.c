@@ -216,6 +216,7 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     tc_json_put_u64(j, "connections", tc_net_connections(d->net));
     put_traffic(j);
     put_results(j);
+    tc_source_set_describe(d->sources, j);
     tc_recheck_describe(tc_detection_recheck(d->detection), j);
     put_loop(d, j);
     tc_detector_memory_describe(tc_detection_memory(d->detection), j);
