@@ -2,7 +2,7 @@
 /* Which sources there are: what the configuration says, and what is there when it does not. */
 #include "observe/log.h"
 #include "server/sources/priv.h"
-#include "source/dumps.h"
+#include "source/files/dumps.h"
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"

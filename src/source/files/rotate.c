@@ -366,6 +366,24 @@ static bool is_alias(const struct tc__files *f, struct tc__log *log, const struc
     return log->is_alias;
 }
 
+/* The file is known by another path, which no pattern matches any more: a folder was renamed, or
+ * the configuration names it in another way. */
+static void adopt(const struct tc__files *f, struct tc__log *log, const struct tc__stat *st)
+{
+    for (size_t i = 0; i < f->count && log->count == 0; i++) {
+        struct tc__log *other = f->logs[i];
+        for (size_t k = 0; k < other->count && other->glob == NULL; k++) {
+            if (tc__id_eq(&other->gens[k].id, &st->id)) {
+                log->gens = other->gens;
+                log->count = other->count;
+                log->cap = other->cap;
+                other->gens = NULL;
+                other->count = other->cap = 0;
+            }
+        }
+    }
+}
+
 /* Another file, or another generation of it, is at the path. */
 static void replace_current(struct tc__files *f, struct tc__log *log, const struct tc__stat *st)
 {
@@ -393,7 +411,6 @@ static void note_gone(struct tc__files *f, struct tc__log *log)
 void tc__log_check(struct tc__files *f, struct tc__log *log)
 {
     struct tc__stat st;
-    bool is_new = log->count == 0;
     log->is_checked = false;
     if (!tc__file_stat(log->path, &st) || !st.is_regular) {
         note_gone(f, log);
@@ -409,6 +426,10 @@ void tc__log_check(struct tc__files *f, struct tc__log *log)
     if (g == NULL && is_alias(f, log, &st)) {
         return;
     }
+    if (log->count == 0) {
+        adopt(f, log, &st);
+    }
+    bool is_new = log->count == 0;
     if (g != NULL && tc__id_eq(&g->id, &st.id)) {
         tc__gen_close(f, g); /* cut: its bytes are elsewhere, if anywhere */
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/dumps.h"
+#include "source/files/dumps.h"
 
 #include "base/clock.h"
 #include "base/format.h"

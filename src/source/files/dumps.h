@@ -4,8 +4,8 @@
  * when it is complete: it did not change between two looks, and it ends as a pickle or a JSON
  * document does. One that is written anew is taken again.
  */
-#ifndef TC_SOURCE_DUMPS_H
-#define TC_SOURCE_DUMPS_H
+#ifndef TC_SOURCE_FILES_DUMPS_H
+#define TC_SOURCE_FILES_DUMPS_H
 
 #include "source/source.h"
 
