@@ -123,8 +123,6 @@ void tc_port_keep(const struct tc_source_port *p, struct tc_slice stream, struct
 void tc_port_save(const struct tc_source_port *p, bool now);
 
 bool tc_port_is_stopping(const struct tc_source_port *p);
-/* Readable once the source has to end: for tc_http_client_stop_on and poll. */
-int tc_port_stop_fd(const struct tc_source_port *p);
 /* Waits for fd (-1: none) to be readable, the end, or the time; true: fd is readable. */
 bool tc_port_wait(struct tc_source_port *p, int fd, int64_t ns);
 
