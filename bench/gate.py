@@ -51,6 +51,8 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
   --chaos [OPTIONS]    instead: kill -9 under load, amid 20,000 incidents, and power cuts: nothing
                        that was acknowledged is lost, each incident is opened once
                        (--part kill|storm|power|once, --rounds N, --incidents N, --cuts N, --seed S)
+  --sources [OPTIONS]  instead: file tails over 1,000 rotations under load with kill -9 in between: every
+                       line once (--rotations N, --kills N, --lines N, --seed S)
   --warehouse [OPTIONS]
                        instead: ten million telemetry slices, then as many requests: load, room on
                        disk, queries
@@ -244,7 +246,7 @@ def run_instead(argv):
     if argv[:1] == ["--compare"]:
         program = Path(PROGRAM).parent / "bench/bench_compare"
         os.execv(program, [program, *argv[1:]])
-    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"]):
+    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"], ["--sources"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")

@@ -63,7 +63,8 @@ run() {
   return "$rc"
 }
 
-# Hot metrics take what the simulated hour is about, and show it soon.
+# Hot metrics take what the simulated hour is about, and show it soon. This machine is no part of it.
+export TRACECORE_SOURCES_KMSG_ENABLED=false TRACECORE_SOURCES_JOURNAL_ENABLED=false
 TRACECORE_HOT_METRICS_STALE=2h TRACECORE_HOT_METRICS_WINDOW=10s \
   setsid "$program" serve --announce >"$dir/announced" 2>"$dir/daemon.log" &
 daemon=$!

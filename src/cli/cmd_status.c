@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_BYTES_MAX 8192
+#define TEXT_BYTES_MAX 65536
 
 struct asked {
     const char *url;
@@ -98,6 +98,29 @@ static void put_alerts(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* What it reads besides what is sent to it, one line each. */
+static void put_sources(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json list;
+    struct tc_json one;
+    if (!tc_json_get(s, TC_LIT("sources"), &list)) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &one)) {
+        struct tc_slice error = text_of(one, "error");
+        (void)tc_format(
+            b, "  source     {} is {} since {}, ", tc_as_printable(text_of(one, "name")),
+            tc_as_printable(text_of(one, "state")), tc_as_printable(text_of(one, "since")));
+        put_number(b, one, NULL, "watches", "watched, ");
+        put_number(b, one, NULL, "records", "records, ");
+        put_number(b, one, NULL, "lost", "lost\n");
+        if (error.len > 0) {
+            (void)tc_format(b, "             {}\n", tc_as_printable(error));
+        }
+    }
+}
+
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
@@ -145,6 +168,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");
     put_number(b, s, "warehouse", "failures", "failures\n");
+    put_sources(b, s);
     put_saturated(b, s);
 }
 

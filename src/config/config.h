@@ -24,6 +24,7 @@ struct tc_engine;
 #define TC_CONFIG_CHOICE_MAX 32
 #define TC_CONFIG_HEADERS_MAX 4096
 #define TC_CONFIG_HOSTS_MAX 4096
+#define TC_CONFIG_LIST_MAX 8192
 #define TC_CONFIG_TOKENS_MAX 32
 #define TC_CONFIG_TOKEN_NAME_MAX 64
 #define TC_CONFIG_KNOBS_MAX 256
@@ -63,6 +64,7 @@ enum tc_config_key {
 #define TOKENS(field, path, reload, help) TC_KEY_##field,
 #define HOSTS(field, path, reload, help) TC_KEY_##field,
 #define OUTPUTS(field, path, reload, help) TC_KEY_##field,
+#define LIST(field, path, reload, help) TC_KEY_##field,
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -76,11 +78,12 @@ enum tc_config_key {
 #undef TOKENS
 #undef HOSTS
 #undef OUTPUTS
+#undef LIST
     TC_CONFIG_KEY_COUNT
 };
 
 /* Values as they are used: durations in ns, sizes in bytes, headers as "Name: value\r\n" lines,
- * hosts as "name\n" lines in small letters.
+ * hosts as "name\n" lines in small letters, lists as lines as they were written.
  * Field names are the paths, '.' as '_'. */
 struct tc_config {
 #define TEXT(field, path, value, reload, help) char field[TC_CONFIG_TEXT_MAX];
@@ -95,6 +98,7 @@ struct tc_config {
 #define TOKENS(field, path, reload, help) struct tc_config_token field[TC_CONFIG_TOKENS_MAX];
 #define HOSTS(field, path, reload, help) char field[TC_CONFIG_HOSTS_MAX];
 #define OUTPUTS(field, path, reload, help) struct tc_alert_output field[TC_ALERT_RECEIVERS_MAX];
+#define LIST(field, path, reload, help) char field[TC_CONFIG_LIST_MAX];
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -108,6 +112,7 @@ struct tc_config {
 #undef TOKENS
 #undef HOSTS
 #undef OUTPUTS
+#undef LIST
     size_t auth_token_count;
     size_t alerts_output_count;
     /*

@@ -30,12 +30,14 @@ enum tc__config_type {
     TC__TOKENS,
     TC__HOSTS,
     TC__OUTPUTS,
+    TC__LIST,
 };
 
 /* Whether a value of the type is a list or a map, which the environment gives as YAML. */
 static inline bool tc__config_is_list(enum tc__config_type type)
 {
-    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS || type == TC__OUTPUTS;
+    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS || type == TC__LIST ||
+           type == TC__OUTPUTS;
 }
 
 /* A line of config.def. */
@@ -142,7 +144,6 @@ void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc_
 /* ---- lists.c ---- */
 
 struct tc__config_header {
-    char *to; /* of the key: TC_CONFIG_HEADERS_MAX bytes */
     const char *path;
     struct tc__config_place place;
     struct tc_slice name;
@@ -157,6 +158,10 @@ bool tc__config_header(struct tc__config_load *l, const struct tc__config_header
 /* Adds a name to server.allowed_hosts, or tells what is wrong with it. */
 void tc__config_host(struct tc__config_load *l, const char *path,
                      const struct tc__config_place *place, struct tc_slice name);
+
+/* Adds a line to a LIST, which is `to`, or tells what is wrong with it. */
+void tc__config_line(struct tc__config_load *l, char *to, const char *path,
+                     const struct tc__config_place *place, struct tc_slice text);
 
 enum tc__config_token_field { TC__TOKEN_NAME, TC__TOKEN_SHA256, TC__TOKEN_SCOPES, TC__TOKEN_NONE };
 

@@ -112,6 +112,28 @@ void tc__config_host(struct tc__config_load *l, const char *path,
     }
 }
 
+void tc__config_line(struct tc__config_load *l, char *to, const char *path,
+                     const struct tc__config_place *place, struct tc_slice text)
+{
+    struct tc_buf b = tc_buf_make(to, TC_CONFIG_LIST_MAX - 1);
+    b.len = strlen(to);
+    size_t before = b.len;
+    bool is_clean = text.len > 0;
+    for (size_t i = 0; i < text.len; i++) {
+        is_clean = is_clean && (unsigned char)text.ptr[i] >= ' ' && text.ptr[i] != 0x7f;
+    }
+    if (!is_clean) {
+        tc__config_mistake(l, place, path, "an entry is empty or has a control character in it");
+        return;
+    }
+    (void)tc_format(&b, "{}\n", text);
+    if (b.overflowed) {
+        memset(to + before, 0, TC_CONFIG_LIST_MAX - before);
+        tc__config_mistake(l, place, path, "entries of more than %d bytes together",
+                           TC_CONFIG_LIST_MAX - 1);
+    }
+}
+
 enum tc__config_token_field tc__config_token_field(struct tc__config_load *l, const char *path,
                                                    const struct tc__config_place *place,
                                                    struct tc_slice name)

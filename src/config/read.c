@@ -351,6 +351,23 @@ static void read_outputs(struct reader *r, const struct tc_yaml_node *outputs)
     }
 }
 
+static void read_lines(struct reader *r, const struct tc__config_node *of,
+                       const struct tc_yaml_node *lines)
+{
+    char *to = (char *)r->load->out + tc__config_rows[of->key].offset;
+    memset(to, 0, TC_CONFIG_LIST_MAX);
+    for (const struct tc_yaml_entry *e = lines->first; e != NULL; e = e->next) {
+        struct tc__config_place place = place_at(r, e->value->at);
+        check_value(r, e->value);
+        if (is_scalar(e->value)) {
+            tc__config_line(r->load, to, of->path, &place, e->value->text);
+        } else if (e->value->kind != TC_YAML_UNKNOWN) {
+            TELL(r, &place, of->path, "is a list of texts");
+            skip_inside(r, e->value);
+        }
+    }
+}
+
 static bool is_list(const struct tc__config_node *node)
 {
     return node->kind == TC__ROW && tc__config_is_list(tc__config_rows[node->key].type);
@@ -392,6 +409,7 @@ static void tell_collection(struct reader *r, struct tc__config_node *node,
          type == TC__HEADERS   ? "is a map of names and values, not a list"
          : type == TC__TOKENS  ? "is a list of tokens: each begins with \"- \""
          : type == TC__HOSTS   ? "is a list of names: each begins with \"- \""
+         : type == TC__LIST    ? "is a list: each entry begins with \"- \""
          : type == TC__OUTPUTS ? "is a list of receivers: each begins with \"- \""
          : is_mapping          ? "is one value and has no keys below it"
                                : "is one value, not a list");
@@ -433,6 +451,9 @@ static void read_value(struct reader *r, struct tc__config_node *node,
         r->load->out->alerts_output_count = 0;
         tc__config_taken(r->load, node, &place);
         read_outputs(r, value);
+    } else if (type == TC__LIST && !is_mapping) {
+        tc__config_taken(r->load, node, &place);
+        read_lines(r, node, value);
     } else {
         tell_collection(r, node, &place, is_mapping);
         skip_inside(r, value);

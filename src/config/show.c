@@ -83,6 +83,7 @@ static void put_current(struct tc_buf *b, const struct tc_config *c,
         put_tokens(b, c);
         break;
     case TC__HOSTS:
+    case TC__LIST:
         put_hosts(b, tc_slice_cstr(at));
         break;
     case TC__OUTPUTS:
@@ -217,6 +218,8 @@ static size_t size_of(enum tc__config_type type)
         return TC_CONFIG_HOSTS_MAX;
     case TC__OUTPUTS:
         return sizeof(struct tc_alert_output) * TC_ALERT_RECEIVERS_MAX;
+    case TC__LIST:
+        return TC_CONFIG_LIST_MAX;
     }
     return 0;
 }

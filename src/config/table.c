@@ -34,6 +34,7 @@ const struct tc__config_row tc__config_rows[TC_CONFIG_KEY_COUNT] = {
 #define TOKENS(f, p, r, h) ROW(f, p, TC__TOKENS, "[]", NULL, NULL, NULL, r, h)
 #define HOSTS(f, p, r, h) ROW(f, p, TC__HOSTS, "[]", NULL, NULL, NULL, r, h)
 #define OUTPUTS(f, p, r, h) ROW(f, p, TC__OUTPUTS, "[]", NULL, NULL, NULL, r, h)
+#define LIST(f, p, r, h) ROW(f, p, TC__LIST, "[]", NULL, NULL, NULL, r, h)
 #include "config/config.def"
 };
 

@@ -213,6 +213,8 @@ static bool set_row(const struct setting *s, const struct tc__config_row *row)
         return REFUSE(s, "is a list of names: [%.*s]", SHOWN(s));
     case TC__OUTPUTS:
         return REFUSE(s, "is a list of receivers, not one value");
+    case TC__LIST:
+        return REFUSE(s, "is a list: [%.*s]", SHOWN(s));
     }
     return false;
 }

@@ -224,7 +224,7 @@ static tc_status check_batch(const struct tc_store *s, const struct tc_batch *ba
                              struct tc_error *err)
 {
     if (batch->number < tc_store_next_number(s) || batch->number > TC__NUMBER_MAX ||
-        batch->kind < TC_BATCH_LOGS_PROTOBUF || batch->kind > TC_BATCH_FILE) {
+        batch->kind < TC_BATCH_LOGS_PROTOBUF || batch->kind > TC_BATCH_KIND_LAST) {
         return tc_fail(err, TC_E_USAGE, 0, "batch %llu of kind %d: the next is %llu",
                        (unsigned long long)batch->number, (int)batch->kind,
                        (unsigned long long)tc_store_next_number(s));

@@ -135,7 +135,7 @@ static bool piece_ok(const struct tc__piece *p)
     if (p->kind == TC__KIND_SKIP) {
         return is_bare && p->payload_len <= UINT64_MAX / 4;
     }
-    return p->kind >= TC_BATCH_LOGS_PROTOBUF && p->kind <= TC_BATCH_FILE && p->number > 0 &&
+    return p->kind >= TC_BATCH_LOGS_PROTOBUF && p->kind <= TC_BATCH_KIND_LAST && p->number > 0 &&
            p->name_len <= (p->piece_at == 0 ? TC_STORE_NAME_MAX : 0) &&
            p->body_len <= TC_STORE_BODY_MAX && p->piece_len <= TC__PIECE_MAX &&
            p->piece_at <= p->body_len && p->piece_len <= p->body_len - p->piece_at &&

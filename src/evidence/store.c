@@ -43,6 +43,7 @@ const char *tc_batch_kind_name(enum tc_batch_kind kind)
         [TC_BATCH_TRACES_PROTOBUF] = "traces/protobuf",
         [TC_BATCH_TRACES_JSON] = "traces/json",
         [TC_BATCH_FILE] = "file",
+        [TC_BATCH_SOURCE] = "source",
     };
     size_t i = (size_t)kind;
     return i < TC_COUNT(names) && names[i] != NULL ? names[i] : "unknown";

@@ -27,8 +27,11 @@ enum tc_batch_kind {
     TC_BATCH_METRICS_JSON = 4,
     TC_BATCH_TRACES_PROTOBUF = 5,
     TC_BATCH_TRACES_JSON = 6,
-    TC_BATCH_FILE = 7, /* an uploaded file: recognised from its content */
+    TC_BATCH_FILE = 7,   /* a file that was given whole: recognised from its content */
+    TC_BATCH_SOURCE = 8, /* a piece of what a source of the daemon's own reads (docs/sources.md) */
 };
+
+#define TC_BATCH_KIND_LAST TC_BATCH_SOURCE
 
 /* "logs/protobuf" and so on; "unknown" for a number that is none. */
 const char *tc_batch_kind_name(enum tc_batch_kind kind);

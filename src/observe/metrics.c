@@ -67,8 +67,10 @@ static struct {
         atomic_uint_fast64_t sum_ns;
     } histograms[TC_HISTOGRAM_COUNT];
     void (*_Atomic refresh)(void);
-    void (*_Atomic more)(void *context, struct tc_buf *b);
-    void *_Atomic more_context;
+    struct {
+        void (*_Atomic write)(void *context, struct tc_buf *b);
+        void *_Atomic context;
+    } more[TC_METRICS_PARTS];
 } metrics;
 
 void tc_count(enum tc_counter c, uint64_t by)
@@ -135,10 +137,12 @@ void tc_metrics_source(void (*refresh)(void))
     atomic_store(&metrics.refresh, refresh);
 }
 
-void tc_metrics_more(void (*write)(void *context, struct tc_buf *b), void *context)
+void tc_metrics_more(enum tc_metrics_part part, void (*write)(void *context, struct tc_buf *b),
+                     void *context)
 {
-    atomic_store(&metrics.more_context, context);
-    atomic_store(&metrics.more, write);
+    TC_ASSERT(part < TC_METRICS_PARTS);
+    atomic_store(&metrics.more[part].context, context);
+    atomic_store(&metrics.more[part].write, write);
 }
 
 void tc_observe(enum tc_histogram h, int64_t ns)
@@ -269,8 +273,10 @@ void tc_metrics_render(struct tc_buf *b)
         put_histogram(b, (enum tc_histogram)h);
     }
     tc__metrics_process(b);
-    void (*more)(void *context, struct tc_buf *b) = atomic_load(&metrics.more);
-    if (more != NULL) {
-        more(atomic_load(&metrics.more_context), b);
+    for (size_t part = 0; part < TC_METRICS_PARTS; part++) {
+        void (*write)(void *context, struct tc_buf *b) = atomic_load(&metrics.more[part].write);
+        if (write != NULL) {
+            write(atomic_load(&metrics.more[part].context), b);
+        }
     }
 }

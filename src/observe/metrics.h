@@ -79,9 +79,12 @@ void tc_observe(enum tc_histogram h, int64_t ns);
 /* Called before each rendering, for counts that are kept above this room; NULL: none. */
 void tc_metrics_source(void (*refresh)(void));
 
-/* What comes after everything else of the text, from a part above this room; NULL: nothing. Any
- * thread may set it; `write` is called by the one that renders. */
-void tc_metrics_more(void (*write)(void *context, struct tc_buf *b), void *context);
+/* What comes after everything else of the text, in this order, from parts above this room. */
+enum tc_metrics_part { TC_METRICS_SOURCES, TC_METRICS_HOT, TC_METRICS_PARTS };
+
+/* NULL: nothing. Any thread may set it; `write` is called by the one that renders. */
+void tc_metrics_more(enum tc_metrics_part part, void (*write)(void *context, struct tc_buf *b),
+                     void *context);
 
 /* Room for the whole text without what tc_metrics_more adds; a test compares it with the longest
  * there can be. */

@@ -329,3 +329,8 @@ size_t tc_committer_waiting(const struct tc_committer *c)
 {
     return c->waiting;
 }
+
+uint64_t tc_committer_last_number(const struct tc_committer *c)
+{
+    return c->next_number - 1;
+}

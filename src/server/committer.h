@@ -43,5 +43,7 @@ bool tc_committer_is_full(const struct tc_committer *c);
 /* Bytes of bodies that wait in memory, not those of files, and jobs. From the loop's thread. */
 size_t tc_committer_waiting_bytes(const struct tc_committer *c);
 size_t tc_committer_waiting(const struct tc_committer *c);
+/* The number that was given last. From the loop's thread. */
+uint64_t tc_committer_last_number(const struct tc_committer *c);
 
 #endif

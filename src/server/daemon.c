@@ -121,6 +121,7 @@ static void stop(struct tc_daemon *d)
     tc_gauge(TC_COUNT_READY, 0);
     tc_grpc_health_set(false);
     tc_net_shutdown(d->net);
+    tc_source_set_stop(d->sources);
     on_stop_timer(-1, 0, d);
 }
 
@@ -249,6 +250,7 @@ static tc_status restore(void *context, const struct tc_incident_mark *mark)
 static void allow_files(const struct tc_config *c)
 {
     rlim_t wanted = (rlim_t)(c->limits_connections + 2 * c->limits_api_connections) + OTHER_FILES;
+    wanted += c->sources_files_paths[0] == '\0' ? 0 : (rlim_t)c->sources_files_open;
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) {
         return;
@@ -391,6 +393,9 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     if (d->ingest == NULL || d->upload == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");
     }
+    TC_TRY(tc_source_set_create(&parts, tc_net_base(d->net), d->options.data_dir, d->evidence_dir,
+                                &d->sources, err));
+    TC_TRY(tc_source_set_add_configured(d->sources, err));
     return tc_api_create(&api, &d->api, err);
 }
 
@@ -513,6 +518,7 @@ tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err)
     say_listening(d);
     d->replay_begin_ns = tc_mono_ns();
     tc_catch_up_start(d->catch_up);
+    TC_TRY(tc_source_set_start(d->sources, err));
     int rc = event_base_dispatch(tc_net_base(d->net));
     if (rc < 0) {
         return tc_fail(err, TC_E_IO, 0, "the event loop failed");
@@ -529,11 +535,13 @@ bool tc_daemon_destroy(struct tc_daemon *d)
         return true;
     }
     tc_body_checker_destroy(d->checker);
+    tc_source_set_stop(d->sources);
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {
         tc_catch_up_take_waiting(d->catch_up);
         (void)!tc_detection_drain(d->detection, tc_wall_ns());
     }
+    tc_source_set_destroy(d->sources);
     tc_catch_up_destroy(d->catch_up);
     bool ended = tc_api_stop(d->api, API_WAIT);
     ended = tc__daemon_warehouse_stop(d, ended);

@@ -14,6 +14,7 @@
 #include "server/ingest.h"
 #include "server/remote_write.h"
 #include "server/run_book.h"
+#include "server/sources/sources.h"
 #include "server/upload.h"
 #include "server/warehouse/feed.h"
 #include "server/warehouse/hub.h"
@@ -56,6 +57,7 @@ struct tc_daemon {
     struct tc_committer *committer;
     struct tc_ingest *ingest;
     struct tc_upload *upload;
+    struct tc_source_set *sources;
     struct tc_api *api;
     struct event *signals[TC__SIGNALS];
     struct event *detect_timer; /* when detection wants to look at the clock */

@@ -266,6 +266,7 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     put_traffic(j);
     put_results(j);
     put_alerts(d, j);
+    tc_source_set_describe(d->sources, j);
     tc_recheck_describe(tc_detection_recheck(d->detection), j);
     put_loop(d, j);
     tc_detector_memory_describe(tc_detection_memory(d->detection), j);

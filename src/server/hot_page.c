@@ -95,7 +95,7 @@ struct tc_hot_page *tc_hot_page_create(const struct tc_config *config)
         return NULL;
     }
     tc_gauge(TC_COUNT_HOT_SERIES_LIMIT, config->hot_metrics_series);
-    tc_metrics_more(show, p);
+    tc_metrics_more(TC_METRICS_HOT, show, p);
     return p;
 }
 
@@ -104,7 +104,7 @@ void tc_hot_page_destroy(struct tc_hot_page *p)
     if (p == NULL) {
         return;
     }
-    tc_metrics_more(NULL, NULL);
+    tc_metrics_more(TC_METRICS_HOT, NULL, NULL);
     tc_hot_destroy(p->hot);
     (void)pthread_mutex_destroy(&p->lock);
     free(p->making);

@@ -121,8 +121,8 @@ static tc_status read_query(struct tc_slice query, struct tc_buf *out, struct tc
             tc_buf_str(out, value);
             continue;
         }
-        if (tc_slice_eq(key, TC_LIT("sender"))) {
-            return tc_fail(err, TC_E_USAGE, 0, "sender is for the daemon to say");
+        if (tc_slice_is_any(key, "sender", "source", "stream", "position")) {
+            return tc_fail(err, TC_E_USAGE, 0, "%.*s is for the daemon to say", TC_FMT(key));
         }
         (void)tc_format(&hints, "\n{}={}", key, value);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stored/batch_events.h"
 
+#include "stored/source_events.h"
 #include "stored/upload_file.h"
 
 #include <stdlib.h>
@@ -85,6 +86,8 @@ tc_status tc_batch_events(struct tc_otlp_reader *reader, const struct tc_batch *
         return TC_OK; /* kept; no pattern reads spans */
     case TC_BATCH_FILE:
         return tc_upload_file_read(batch, taker->event, taker->context, err);
+    case TC_BATCH_SOURCE:
+        return tc_source_events(batch, arenas, taker, err);
     }
     return TC_OK;
 }

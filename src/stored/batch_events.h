@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stored batch as events: an OTLP request, in protobuf or JSON, or an uploaded file. It knows
+ * A stored batch as events: an OTLP request, in protobuf or JSON, a file that was given whole, or a
+ * piece of what a source of the daemon read. It knows
  * nothing of who takes them, so detection, a replay and a second look at a past window read a
  * batch in the same way. One thread per reader.
  */

@@ -6,64 +6,12 @@
 #include "intake/hints.h"
 #include "intake/input.h"
 #include "intake/stream.h"
+#include "stored/batch_name.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Memory for the events of one file while they are sorted. */
 #define EVENTS_BYTES_MAX ((size_t)256 << 20)
-
-/* What the sender says beside the name. */
-struct said {
-    char path[TC_UPLOAD_NAME_MAX + 1];
-    struct tc_slice node;
-    struct tc_slice job;
-    struct tc_slice boot_time;
-    struct tc_slice now;
-    struct tc_slice tz;
-    struct tc_slice format;
-    struct tc_slice sender; /* the daemon's own: see sender.h */
-};
-
-/* One "key=value" line. */
-static tc_status read_hint(struct said *s, struct tc_slice line, struct tc_error *err)
-{
-    const struct {
-        const char *key;
-        struct tc_slice *to;
-    } keys[] = {
-        {"node", &s->node}, {"job", &s->job},       {"boot_time", &s->boot_time}, {"now", &s->now},
-        {"tz", &s->tz},     {"format", &s->format}, {"sender", &s->sender},
-    };
-    struct tc_slice value;
-    struct tc_slice key = tc_slice_cut(line, '=', &value);
-    size_t i = tc_slice_row(key, keys, key);
-    if (i < TC_COUNT(keys)) {
-        *keys[i].to = value;
-        return TC_OK;
-    }
-    return tc_fail(err, TC_E_USAGE, 0,
-                   "\"%.*s\" is no hint; there are: node, job, boot_time, now, tz, format",
-                   TC_FMT(key));
-}
-
-static tc_status read_name(struct tc_slice name, struct said *out, struct tc_error *err)
-{
-    struct tc_slice rest;
-    struct tc_slice path = tc_slice_cut(name, '\n', &rest);
-    *out = (struct said){0};
-    if (path.len > TC_UPLOAD_NAME_MAX) {
-        return tc_fail(err, TC_E_USAGE, 0, "the name has more than %d bytes", TC_UPLOAD_NAME_MAX);
-    }
-    if (path.len > 0) {
-        memcpy(out->path, path.ptr, path.len);
-    }
-    while (rest.len > 0) {
-        struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
-        TC_TRY(read_hint(out, line, err));
-    }
-    return TC_OK;
-}
 
 static tc_status read_time(const char *key, struct tc_slice text, int32_t offset_s, int64_t *out_ns,
                            struct tc_error *err)
@@ -78,8 +26,8 @@ static tc_status read_time(const char *key, struct tc_slice text, int32_t offset
 }
 
 /* The codec for it, and the times that were said. */
-static tc_status understand(const struct said *s, struct tc_slice body, struct tc_input *in,
-                            struct tc_hints *h, struct tc_error *err)
+static tc_status understand(const struct tc_batch_said *s, struct tc_slice body,
+                            struct tc_input *in, struct tc_hints *h, struct tc_error *err)
 {
     struct tc_slice path = tc_slice_cstr(s->path);
     if (s->tz.len > 0 && !tc_hint_zone(s->tz, &h->utc_offset_s)) {
@@ -102,7 +50,7 @@ static tc_status understand(const struct said *s, struct tc_slice body, struct t
 
 /* What one reading holds. */
 struct reading {
-    struct said said;
+    struct tc_batch_said said;
     struct tc_input input;
     struct tc_inputs inputs;
     struct tc_hints hints;
@@ -123,7 +71,7 @@ static void note_error(void *context, const struct tc_input *input, const struct
 /* What its name, hints and beginning say. */
 static tc_status recognise(struct reading *r, const struct tc_batch *batch, struct tc_error *err)
 {
-    TC_TRY(read_name(batch->name, &r->said, err));
+    TC_TRY(tc_batch_name_read(batch->name, &r->said, err));
     r->input = (struct tc_input){
         .path = r->said.path,
         .bytes = batch->body,

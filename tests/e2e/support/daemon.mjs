@@ -94,6 +94,8 @@ export class Daemon {
       receivers: { otlp: { http: { listen: '127.0.0.1:0' }, grpc: { listen: '127.0.0.1:0' } } },
       api: { listen: '127.0.0.1:0' },
       verdicts: { file: { path: this.verdictFile } },
+      // What this machine logs is none of a test's business.
+      sources: { kmsg: { enabled: false }, journal: { enabled: false } },
     }, config);
     fs.writeFileSync(this.configFile, `${JSON.stringify(this.config, null, 2)}\n`);
   }

@@ -205,7 +205,7 @@ static void refuses_what_it_cannot_keep(void **state)
     b.name = tc_slice_make(long_name, sizeof long_name);
     assert_int_equal(tc_store_append(s, &b, &err), TC_E_LIMIT);
     b.name.len--;
-    b.kind = (enum tc_batch_kind)8;
+    b.kind = (enum tc_batch_kind)(TC_BATCH_KIND_LAST + 1);
     assert_int_equal(tc_store_append(s, &b, &err), TC_E_USAGE);
     /* The group stands. */
     assert_int_equal(append_one(s, 9, 10), TC_OK);

@@ -127,10 +127,16 @@ static void more_is_added_at_the_end(void **state)
 {
     (void)state;
     char more[] = "# TYPE more gauge\nmore 1\n";
-    tc_metrics_more(write_more, more);
+    tc_metrics_more(TC_METRICS_HOT, write_more, more);
     const char *page = render();
     assert_string_equal(page + strlen(page) - strlen(more), more);
-    tc_metrics_more(NULL, NULL);
+    char before[] = "# TYPE before gauge\nbefore 1\n";
+    tc_metrics_more(TC_METRICS_SOURCES, write_more, before);
+    page = render();
+    assert_string_equal(page + strlen(page) - strlen(more), more);
+    assert_non_null(strstr(page, "before 1\n# TYPE more"));
+    tc_metrics_more(TC_METRICS_SOURCES, NULL, NULL);
+    tc_metrics_more(TC_METRICS_HOT, NULL, NULL);
     assert_null(strstr(render(), "more 1"));
 }
 

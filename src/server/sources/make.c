@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which sources there are: what the configuration says, and what is there when it does not. */
+#include "base/format.h"
+#include "observe/log.h"
+#include "server/sources/priv.h"
+#include "source/files/dumps.h"
+#include "source/files/files.h"
+#include "source/journal.h"
+#include "source/kmsg.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What sources of this host share. */
+struct local {
+    char node[256];
+    char tz[16]; /* "+02:00": of dates in its logs that name no zone */
+};
+
+static void find_zone(char *out, size_t size)
+{
+    time_t now = time(NULL);
+    struct tm local;
+    long offset = localtime_r(&now, &local) == NULL ? 0 : local.tm_gmtoff;
+    char sign = offset < 0 ? '-' : '+';
+    offset = offset < 0 ? -offset : offset;
+    (void)snprintf(out, size, "%c%02ld:%02ld", sign, offset / 3600 % 24, offset / 60 % 60);
+}
+
+static void find_local(const struct tc_config *c, struct local *out)
+{
+    *out = (struct local){0};
+    if (c->sources_node[0] != '\0') {
+        (void)snprintf(out->node, sizeof out->node, "%.255s", c->sources_node);
+    } else if (gethostname(out->node, sizeof out->node - 1) != 0) {
+        out->node[0] = '\0';
+    }
+    find_zone(out->tz, sizeof out->tz);
+}
+
+/* One line for each: what a start without configuration found is seen there. */
+static void say_watched(const struct tc_source_kind *kind, struct tc_slice what)
+{
+    char text[TC_LOG_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    while (what.len > 0 && !b.overflowed) {
+        struct tc_slice line = tc_slice_cut(what, '\n', &what);
+        (void)tc_format(&b, "{}{}", line, tc_when(what.len > 0, ", "));
+    }
+    tc_log_fields(TC_LOG_INFO, "watching", TC_LOG_CSTR("source", kind->name),
+                  TC_LOG_TEXT("what", tc_buf_slice(&b)));
+}
+
+static tc_status add_files(struct tc_source_set *s, const struct local *local, struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    if (c->sources_files_paths[0] == '\0') {
+        return TC_OK;
+    }
+    struct tc_files_config config = {
+        .paths = tc_slice_cstr(c->sources_files_paths),
+        .node = tc_slice_cstr(local->node),
+        .tz = tc_slice_cstr(local->tz),
+        .from_end = strcmp(c->sources_files_from, "end") == 0,
+        .poll_ns = c->sources_files_poll,
+        .line_max = (size_t)c->sources_files_line,
+        .open_max = (size_t)c->sources_files_open,
+    };
+    void *state = NULL;
+    struct tc_error why = {0};
+    tc_status status = tc_files_create(&config, &state, &why);
+    if (status != TC_OK) {
+        return tc_fail(err, status, 0, "sources.files.paths: %s", why.message);
+    }
+    say_watched(&tc_source_files, config.paths);
+    return tc_source_set_add(s, &tc_source_files, tc_source_files.name, state, err);
+}
+
+/* "auto": what is there. */
+static bool is_wanted(const char *choice, bool is_there)
+{
+    return strcmp(choice, "true") == 0 || (strcmp(choice, "auto") == 0 && is_there);
+}
+
+static tc_status add_kmsg(struct tc_source_set *s, const struct local *local, struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    struct tc_kmsg_config config = {.path = c->sources_kmsg_path,
+                                    .node = tc_slice_cstr(local->node)};
+    void *state = NULL;
+    TC_TRY(tc_kmsg_create(&config, &state, err));
+    say_watched(&tc_source_kmsg, tc_slice_cstr(config.path));
+    return tc_source_set_add(s, &tc_source_kmsg, tc_source_kmsg.name, state, err);
+}
+
+static tc_status add_journal(struct tc_source_set *s, const struct local *local, bool has_kmsg,
+                             struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    struct tc_journal_config config = {.directory = c->sources_journal_directory,
+                                       .units = tc_slice_cstr(c->sources_journal_units),
+                                       .node = tc_slice_cstr(local->node),
+                                       .kernel = is_wanted(c->sources_journal_kernel, !has_kmsg),
+                                       .back_ns = c->detection_replay_window};
+    void *state = NULL;
+    TC_TRY(tc_journal_create(&config, &state, err));
+    say_watched(&tc_source_journal,
+                config.kernel ? TC_LIT("units and the kernel's messages") : TC_LIT("units"));
+    return tc_source_set_add(s, &tc_source_journal, tc_source_journal.name, state, err);
+}
+
+static tc_status add_dumps(struct tc_source_set *s, struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    struct tc_dumps_config config = {.paths = tc_slice_cstr(c->sources_dumps_paths),
+                                     .poll_ns = c->sources_dumps_poll};
+    void *state = NULL;
+    struct tc_error why = {0};
+    if (config.paths.len == 0) {
+        return TC_OK;
+    }
+    tc_status status = tc_dumps_create(&config, &state, &why);
+    if (status != TC_OK) {
+        return tc_fail(err, status, 0, "sources.dumps.paths: %s", why.message);
+    }
+    say_watched(&tc_source_dumps, config.paths);
+    return tc_source_set_add(s, &tc_source_dumps, tc_source_dumps.name, state, err);
+}
+
+/* The device may be there and not for us: opening it tells. */
+static bool can_read(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fd >= 0;
+}
+
+tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error *err)
+{
+    struct local local;
+    find_local(s->parts.config, &local);
+    const struct tc_config *c = s->parts.config;
+    bool has_kmsg = is_wanted(c->sources_kmsg_enabled, can_read(c->sources_kmsg_path));
+    if (has_kmsg) {
+        TC_TRY(add_kmsg(s, &local, err));
+    }
+    bool has_journal = c->sources_journal_directory[0] != '\0' || tc_journal_is_there();
+    if (is_wanted(c->sources_journal_enabled, has_journal)) {
+        TC_TRY(add_journal(s, &local, has_kmsg, err));
+    }
+    TC_TRY(add_files(s, &local, err));
+    TC_TRY(add_dumps(s, err));
+    return TC_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stored/batch_name.h"
+
+#include <string.h>
+
+/* One "key=value" line. */
+static tc_status read_hint(struct tc_batch_said *s, struct tc_slice line, struct tc_error *err)
+{
+    const struct {
+        const char *key;
+        struct tc_slice *to;
+    } keys[] = {
+        {"node", &s->node},     {"job", &s->job},       {"boot_time", &s->boot_time},
+        {"now", &s->now},       {"tz", &s->tz},         {"format", &s->format},
+        {"source", &s->source}, {"stream", &s->stream}, {"position", &s->position},
+        {"sender", &s->sender},
+    };
+    struct tc_slice value;
+    struct tc_slice key = tc_slice_cut(line, '=', &value);
+    size_t i = tc_slice_row(key, keys, key);
+    if (i < TC_COUNT(keys)) {
+        *keys[i].to = value;
+        return TC_OK;
+    }
+    return tc_fail(err, TC_E_USAGE, 0,
+                   "\"%.*s\" is no hint; there are: node, job, boot_time, now, tz, format",
+                   TC_FMT(key));
+}
+
+tc_status tc_batch_name_read(struct tc_slice name, struct tc_batch_said *out, struct tc_error *err)
+{
+    struct tc_slice rest;
+    struct tc_slice path = tc_slice_cut(name, '\n', &rest);
+    *out = (struct tc_batch_said){0};
+    if (path.len > TC_UPLOAD_NAME_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0, "the name has more than %d bytes", TC_UPLOAD_NAME_MAX);
+    }
+    if (path.len > 0) {
+        memcpy(out->path, path.ptr, path.len);
+    }
+    while (rest.len > 0) {
+        struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
+        TC_TRY(read_hint(out, line, err));
+    }
+    return TC_OK;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources with every allocation of ours failing in turn: none starts halfway, none leaks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/time.h"
+#include "source/files/dumps.h"
+#include "source/files/files.h"
+#include "source/journal.h"
+#include "source/kmsg.h"
+#include "support/faulty.h"
+
+#define CALLS_MAX 40
+#define PATHS TC_LIT("/var/log/*.log node=n\n/var/{job}/x\n")
+
+static tc_status make_files(void **out, struct tc_error *err)
+{
+    struct tc_files_config config = {.paths = PATHS, .poll_ns = TC_SECOND, .line_max = 1024};
+    return tc_files_create(&config, out, err);
+}
+
+static tc_status make_dumps(void **out, struct tc_error *err)
+{
+    struct tc_dumps_config config = {.paths = PATHS, .poll_ns = TC_SECOND};
+    return tc_dumps_create(&config, out, err);
+}
+
+static tc_status make_kmsg(void **out, struct tc_error *err)
+{
+    struct tc_kmsg_config config = {.path = "/dev/null", .node = TC_LIT("n"), .boot = TC_LIT("b")};
+    return tc_kmsg_create(&config, out, err);
+}
+
+static tc_status make_journal(void **out, struct tc_error *err)
+{
+    struct tc_journal_config config = {.directory = "/tmp", .node = TC_LIT("n")};
+    return tc_journal_create(&config, out, err);
+}
+
+static void sources_without_memory(void **state)
+{
+    static const struct {
+        const struct tc_source_kind *kind;
+        tc_status (*make)(void **out, struct tc_error *err);
+    } kinds[] = {{&tc_source_files, make_files},
+                 {&tc_source_dumps, make_dumps},
+                 {&tc_source_kmsg, make_kmsg},
+                 {&tc_source_journal, make_journal}};
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        long at = 0;
+        for (bool hit = true; hit && at < CALLS_MAX; at++) {
+            void *source = NULL;
+            struct tc_error err = {0};
+            *tc_faulty_plan = (struct plan){.fault = FAULT_ALLOC, .write_fd = -1, .fail_at = at};
+            tc_status status = kinds[i].make(&source, &err);
+            hit = tc_faulty_plan->hit;
+            *tc_faulty_plan = (struct plan){0};
+            assert_int_equal(status, hit ? TC_E_NOMEM : TC_OK);
+            kinds[i].kind->destroy(source);
+        }
+        assert_true(at > 1 && at < CALLS_MAX);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sources_without_memory)};
+    if (tc_faulty_init() != 0) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
