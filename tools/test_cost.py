@@ -55,9 +55,9 @@ def cost(test):
         os.execvpe(command[0], command, {**os.environ, **environment})
     _, status, used = os.wait4(pid, 0)
     wall = time.monotonic() - began
-    print(f"{used.ru_utime + used.ru_stime:8.2f} {name}", file=sys.stderr, flush=True)
-    return (used.ru_utime + used.ru_stime, used.ru_utime, used.ru_stime, wall,
-            os.waitstatus_to_exitcode(status), name)
+    code = os.waitstatus_to_exitcode(status)
+    print(f"{used.ru_utime + used.ru_stime:8.2f} status {code} {name}", file=sys.stderr, flush=True)
+    return used.ru_utime + used.ru_stime, used.ru_utime, used.ru_stime, wall, code, name
 
 
 def main():

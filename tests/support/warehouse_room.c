@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/warehouse_room.h"
 
+#include "support/temp_folder.h"
+
 #include <dlfcn.h>
 #include <ftw.h>
 #include <limits.h>
@@ -19,10 +21,7 @@ int wh_setup(void **state)
 {
     struct wh_room *room = calloc(1, sizeof *room);
     assert_non_null(room);
-    const char *base = getenv("TMPDIR");
-    (void)snprintf(room->dir, sizeof room->dir, "%s/tc_warehouse_XXXXXX",
-                   base == NULL ? "/tmp" : base);
-    assert_non_null(mkdtemp(room->dir));
+    assert_true(tc_temp_folder(room->dir, sizeof room->dir, "tc_warehouse"));
     room->threads = 1;
     *state = room;
     return 0;
