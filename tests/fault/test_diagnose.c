@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/say.h"
 #include "support/faulty.h"
+#include "support/temp_folder.h"
 #include "support/warehouse_room.h"
 
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 /* Each start opens the database: of the calls some are tried. */
 #define POINTS 8
 
-static char folder[] = "/tmp/tc_fault_diagnose_XXXXXX";
+static char folder[96];
 static char data_dir[128];
 
 static int run(const struct tc_command *command, const char *const *words)
@@ -123,7 +124,7 @@ static void add(const char *id, int p99, int64_t at_ms)
 static int setup(void **state)
 {
     (void)state;
-    if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
+    if (!tc_temp_folder(folder, sizeof folder, "tc_fault_diagnose") || tc_faulty_init() != 0) {
         return -1;
     }
     wh_load_for_children();

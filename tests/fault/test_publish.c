@@ -15,6 +15,7 @@
 #include "cli/say.h"
 #include "publish/numbers.h"
 #include "support/faulty.h"
+#include "support/temp_folder.h"
 #include "support/warehouse_room.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 /* Each makes a database: of the calls some are tried. */
 #define POINTS 3
 
-static char folder[] = "/tmp/tc_fault_publish_XXXXXX";
+static char folder[96];
 static char data_dir[128];
 static char packet[128];
 static int published; /* so many numbers so far: each has a name of its own */
@@ -189,7 +190,7 @@ static int setup(void **state)
 {
     (void)state;
     char result[128];
-    if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
+    if (!tc_temp_folder(folder, sizeof folder, "tc_fault_publish") || tc_faulty_init() != 0) {
         return -1;
     }
     wh_load_for_children();

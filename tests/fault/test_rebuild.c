@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/say.h"
 #include "support/faulty.h"
+#include "support/temp_folder.h"
 #include "support/warehouse_room.h"
 
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 /* Each loads DuckDB and makes a database: of the calls some are tried. */
 #define POINTS 4
 
-static char folder[] = "/tmp/tc_fault_rebuild_XXXXXX";
+static char folder[96];
 static char result_path[128];
 static char telemetry_path[128];
 static char data_dir[128];
@@ -110,7 +111,7 @@ static void it_survives_failing_writes(void **state)
 static int setup(void **state)
 {
     (void)state;
-    if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
+    if (!tc_temp_folder(folder, sizeof folder, "tc_fault_rebuild") || tc_faulty_init() != 0) {
         return -1;
     }
     wh_load_for_children();

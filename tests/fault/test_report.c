@@ -14,6 +14,7 @@
 #include "cli/say.h"
 #include "cli/whole_file.h"
 #include "support/faulty.h"
+#include "support/temp_folder.h"
 #include "support/warehouse_room.h"
 
 #include <dirent.h>
@@ -30,7 +31,7 @@
 #define ALLOC_POINTS 16
 #define BEFORE "what was there before\n"
 
-static char folder[] = "/tmp/tc_fault_report_XXXXXX";
+static char folder[96];
 static char data_dir[128];
 static char out_dir[128];
 static char output[160];
@@ -187,7 +188,7 @@ static void add_run(const char *name, int n)
 static int setup(void **state)
 {
     (void)state;
-    if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
+    if (!tc_temp_folder(folder, sizeof folder, "tc_fault_report") || tc_faulty_init() != 0) {
         return -1;
     }
     wh_load_for_children();

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/say.h"
 #include "support/faulty.h"
+#include "support/temp_folder.h"
 #include "support/warehouse_room.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 /* Runs that write to the database are slow: of their calls some are tried. */
 #define STORE_POINTS 8
 
-static char folder[] = "/tmp/tc_fault_run_XXXXXX";
+static char folder[96];
 static char result_path[128];
 static char contract_path[128];
 static char telemetry_path[128];
@@ -194,7 +195,7 @@ static void write_contract(void)
 static int setup(void **state)
 {
     (void)state;
-    if (mkdtemp(folder) == NULL || tc_faulty_init() != 0) {
+    if (!tc_temp_folder(folder, sizeof folder, "tc_fault_run") || tc_faulty_init() != 0) {
         return -1;
     }
     wh_load_for_children();

@@ -16,6 +16,8 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t len);
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
 
 /* Calls whose place is noted; frames of one place: ours, and four functions that led to it. */
 #define NOTED_MAX (1L << 18)
@@ -118,4 +120,10 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t len)
         return -1;
     }
     return __real_write(fd, bytes, len);
+}
+
+/* One core: with as many threads as cores, DuckDB's wait for each other in a loop. */
+long __wrap_sysconf(int name)
+{
+    return name == _SC_NPROCESSORS_ONLN ? 1 : __real_sysconf(name);
 }

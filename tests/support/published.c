@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/published.h"
 
+#include "support/temp_folder.h"
+
 #include "base/digest.h"
 #include "publish/numbers.h"
 #include "run/import.h"
@@ -68,8 +70,9 @@ int pb_setup(void **state)
     struct pb_room *room = calloc(1, sizeof *room);
     struct tc_error err = {0};
     assert_non_null(room);
-    (void)snprintf(room->dir, sizeof room->dir, "/tmp/tc_published_XXXXXX");
-    assert_non_null(mkdtemp(room->dir));
+    const char *outside = getenv("TMPDIR");
+    (void)snprintf(room->outside, sizeof room->outside, "%s", outside == NULL ? "" : outside);
+    assert_true(tc_temp_folder(room->dir, sizeof room->dir, "tc_published"));
     (void)snprintf(room->from, sizeof room->from, "%s/from", room->dir);
     assert_int_equal(mkdir(room->from, 0700), 0);
     assert_int_equal(setenv("TMPDIR", room->from, 1), 0);
@@ -100,6 +103,7 @@ int pb_teardown(void **state)
     tc_files_close(room->files);
     tc_warehouse_close(room->w);
     (void)nftw(room->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)(room->outside[0] == '\0' ? unsetenv("TMPDIR") : setenv("TMPDIR", room->outside, 1));
     free(room);
     return 0;
 }

@@ -22,7 +22,8 @@
 
 struct pb_room {
     char dir[128];
-    char from[160]; /* where the files of the runs were */
+    char outside[128]; /* TMPDIR without it; "": there is none */
+    char from[160];    /* where the files of the runs were */
     struct tc_warehouse *w;
     struct tc_files *files;
     size_t runs;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/warehouse_room.h"
 
+#include "support/temp_folder.h"
+
 #include <dlfcn.h>
 #include <ftw.h>
 #include <limits.h>
@@ -19,12 +21,18 @@ int wh_setup(void **state)
 {
     struct wh_room *room = calloc(1, sizeof *room);
     assert_non_null(room);
-    const char *base = getenv("TMPDIR");
-    (void)snprintf(room->dir, sizeof room->dir, "%s/tc_warehouse_XXXXXX",
-                   base == NULL ? "/tmp" : base);
-    assert_non_null(mkdtemp(room->dir));
+    assert_true(tc_temp_folder(room->dir, sizeof room->dir, "tc_warehouse"));
+    room->threads = 1;
     *state = room;
     return 0;
+}
+
+int wh_setup_parallel(void **state)
+{
+    int result = wh_setup(state);
+    struct wh_room *room = *state;
+    room->threads = 2;
+    return result;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -45,7 +53,7 @@ int wh_teardown(void **state)
 struct tc_warehouse_config wh_config(struct wh_room *room, enum tc_warehouse_mode mode)
 {
     return (struct tc_warehouse_config){
-        .data_dir = room->dir, .mode = mode, .own = true, .threads = 2};
+        .data_dir = room->dir, .mode = mode, .own = true, .threads = room->threads};
 }
 
 struct tc_warehouse *wh_open(struct wh_room *room, enum tc_warehouse_mode mode)

@@ -11,10 +11,14 @@
 
 struct wh_room {
     char dir[128];
+    unsigned threads; /* of DuckDB */
 };
 
-/* cmocka's setup and teardown: *state is a struct wh_room. */
+/* cmocka's setup and teardown: *state is a struct wh_room. DuckDB has one thread: while another has
+ * the only task that there is, DuckDB's own waits for it in a loop, at the cost of a core. */
 int wh_setup(void **state);
+/* The same with two threads, for tests of what DuckDB's threads call (warehouse/duckdb/scan.c). */
+int wh_setup_parallel(void **state);
 int wh_teardown(void **state);
 
 /* Opens without a daemon, and must succeed. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "run/import.h"
+#include "support/temp_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 #define TOLD_MAX 4096
 
-static char folder[] = "/tmp/tc_unit_import_XXXXXX";
+static char folder[96];
 
 /* What was told, one line each. */
 struct told {
@@ -239,13 +240,13 @@ static void everything_wrong_is_told_before_the_warehouse_is_opened(void **state
 static int setup(void **state)
 {
     (void)state;
-    return mkdtemp(folder) == NULL ? -1 : 0;
+    return tc_temp_folder(folder, sizeof folder, "tc_unit_import") ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    char command[64];
+    char command[128];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
 }

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "server/follow/batch_reader.h"
+#include "support/temp_folder.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +21,8 @@
 #include <unistd.h>
 
 static struct {
-    char dir[64];
-    char evidence[96];
+    char dir[96];
+    char evidence[128];
     struct tc_store *store;
     struct tc_batch_reader *reader;
     atomic_uint woken;
@@ -47,8 +48,7 @@ static void wake(void *context)
 static int setup(void **state)
 {
     (void)state;
-    (void)snprintf(t.dir, sizeof t.dir, "/tmp/tc_reader_XXXXXX");
-    if (mkdtemp(t.dir) == NULL) {
+    if (!tc_temp_folder(t.dir, sizeof t.dir, "tc_reader")) {
         return 1;
     }
     (void)snprintf(t.evidence, sizeof t.evidence, "%s/evidence", t.dir);

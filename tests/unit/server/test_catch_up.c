@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "server/follow/catch_up.h"
+#include "support/temp_folder.h"
 
 #include <event2/event.h>
 #include <poll.h>
@@ -28,8 +29,8 @@
 #define TURNS_MAX 16
 
 static struct {
-    char dir[64];
-    char evidence[96];
+    char dir[96];
+    char evidence[128];
     struct event_base *base;
     struct tc_store *store;
     struct tc_otlp_reader *reader;
@@ -111,8 +112,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&t, 0, sizeof t);
-    (void)snprintf(t.dir, sizeof t.dir, "/tmp/tc_catch_up_XXXXXX");
-    if (mkdtemp(t.dir) == NULL) {
+    if (!tc_temp_folder(t.dir, sizeof t.dir, "tc_catch_up")) {
         return 1;
     }
     (void)snprintf(t.evidence, sizeof t.evidence, "%s/evidence", t.dir);

@@ -326,7 +326,7 @@ static void one_integer_or_the_fallback(void **state)
     tc_warehouse_close(w);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, wh_setup, wh_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, wh_setup_parallel, wh_teardown)
 
 int main(void)
 {

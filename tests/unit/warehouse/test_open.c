@@ -208,7 +208,7 @@ static void what_cannot_be_opened_is_said_clearly(void **state)
     expect_open(room, TC_WAREHOUSE_WRITE, TC_E_IO, "it is not a file");
     assert_int_equal(rmdir(path), 0);
 
-    struct wh_room deep = {""};
+    struct wh_room deep = {.threads = 1};
     (void)snprintf(deep.dir, sizeof deep.dir, "%.80s/none/deeper", room->dir);
     expect_open(&deep, TC_WAREHOUSE_READ, TC_E_NOTFOUND, "there is no warehouse in");
     expect_open(&deep, TC_WAREHOUSE_WRITE, TC_E_IO, "cannot make the data directory");
@@ -248,7 +248,7 @@ static void a_damaged_database_is_an_error(void **state)
 static void odd_paths_are_taken_literally(void **state)
 {
     struct wh_room *room = *state;
-    struct wh_room odd = {""};
+    struct wh_room odd = {.threads = 1};
     (void)snprintf(odd.dir, sizeof odd.dir, "%.80s/it's [a] \\ \"dir\", \xc3\xbc", room->dir);
     struct tc_warehouse *w = wh_open(&odd, TC_WAREHOUSE_WRITE);
     char path[300];
@@ -468,7 +468,7 @@ static void a_library_that_is_none_is_refused(void **state)
     check_library(*state, "libm.so.6", "is of version ?, and 1.x is wanted");
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, wh_setup, wh_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, wh_setup_parallel, wh_teardown)
 
 int main(void)
 {
