@@ -233,6 +233,11 @@ void tc_http_client_stop_on(struct tc_http_client *c, int fd)
     c->stop_fd = fd;
 }
 
+void tc_http_client_take_gzip(struct tc_http_client *c)
+{
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+}
+
 /* ---- what went wrong ------------------------------------------------------------------------ */
 
 static int64_t info_number(const struct tc_http_client *c, CURLINFO what)

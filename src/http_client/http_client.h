@@ -41,6 +41,10 @@ void tc_http_client_destroy(struct tc_http_client *c);
  * signal ends it. Borrowed; -1: none. */
 void tc_http_client_stop_on(struct tc_http_client *c, int fd);
 
+/* Replies may be compressed (gzip); their bodies are given unpacked, and cut as such.
+ * Without zlib in libcurl nothing changes. */
+void tc_http_client_take_gzip(struct tc_http_client *c);
+
 struct tc_http_reply {
     int status;             /* 200 */
     unsigned retry_after_s; /* 0: not said */
