@@ -69,7 +69,7 @@ static struct tc_slice gpu_of(struct tc_slice line)
     }
     for (size_t i = 0; i < TC_COUNT(KEYS); i++) {
         size_t at = tc_slice_find(line, KEYS[i]);
-        if (at != TC_NPOS && at > 0 && (line.ptr[at - 1] == '{' || line.ptr[at - 1] == ',')) {
+        if (at != TC_NPOS && at > 0 && strchr("{, ", line.ptr[at - 1]) != NULL) {
             struct tc_slice rest;
             struct tc_slice value = tc_slice_cut(tc_slice_from(line, at + 6), '"', &rest);
             return value.len < TC__TARGET_GPU_NAME_MAX ? value : TC_EMPTY;
