@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/grow.h"
 #include "base/os/library.h"
+#include "source/text_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -97,8 +98,8 @@ tc_status tc_journal_create(const struct tc_journal_config *config, void **out_s
     }
     struct tc_slice units = config->units.len > 0 ? config->units : TC_LIT(UNITS);
     j->directory = strdup(config->directory);
-    j->units = strndup(units.ptr, units.len);
-    j->node = strndup(config->node.len == 0 ? "" : config->node.ptr, config->node.len);
+    j->units = tc__text_copy(units);
+    j->node = tc__text_copy(config->node);
     j->kernel = config->kernel;
     j->back_ns = config->back_ns;
     if (j->directory == NULL || j->units == NULL || j->node == NULL) {
@@ -134,7 +135,7 @@ static void restore(void *of, struct tc_slice stream, struct tc_slice position)
     struct journal *j = of;
     if (tc_slice_eq(stream, STREAM)) {
         free(j->restored);
-        j->restored = strndup(position.ptr, position.len);
+        j->restored = tc__text_copy(position);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/os/io.h"
+#include "source/text_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +74,7 @@ tc_status tc_kmsg_create(const struct tc_kmsg_config *config, void **out_state,
     if (k != NULL) {
         k->fd = -1;
         k->path = strdup(config->path);
-        k->node = strndup(config->node.len == 0 ? "" : config->node.ptr, config->node.len);
+        k->node = tc__text_copy(config->node);
     }
     if (k == NULL || k->path == NULL || k->node == NULL) {
         destroy(k);

@@ -95,8 +95,13 @@ tc_status tc_port_put(struct tc_source_port *p, const struct tc_source_chunk *ch
     if (count == 0) {
         return TC_OK;
     }
+    (void)pthread_mutex_lock(&p->lock);
+    bool was_level = p->health.behind_ns == 0;
+    p->health.behind_ns = was_level ? tc_wall_ns() : p->health.behind_ns;
+    (void)pthread_mutex_unlock(&p->lock);
     TC_TRY(p->ops.put(p->ops.context, p, chunks, count));
     (void)pthread_mutex_lock(&p->lock);
+    p->health.behind_ns = was_level ? 0 : p->health.behind_ns;
     for (size_t i = 0; i < count; i++) {
         p->health.records += chunks[i].records;
         p->health.bytes += chunks[i].body.len;

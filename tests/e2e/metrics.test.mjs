@@ -41,6 +41,7 @@ test('what is looked for is there', () => {
   const names = new Set([...TABLES, ['../hot/metrics.def', '(?:GAUGE|COUNTER|EDGE|SUMMARY)']]
     .flatMap(([file, macro]) => rows(file, macro).map((row) => row.name)));
   for (const [, name] of read(path.join(observe, 'metrics_verdicts.c')).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
+  for (const [, name] of read(path.join(source, 'src/server/sources/watch.c')).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
   const folders = ['tests/e2e', 'tests/e2e/support', 'bench'].map((folder) => path.join(source, folder));
   const texts = folders.filter((folder) => fs.existsSync(folder)).flatMap((folder) => fs.readdirSync(folder)
     .filter((name) => name.endsWith('.mjs')).map((name) => read(path.join(folder, name))));

@@ -3,6 +3,7 @@
 // line, over rotations and kills. `./dev bench --sources` does 1,000 rotations.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -43,6 +44,54 @@ test('file tails lose and double nothing over rotations and kills', async (t) =>
   assert.deepEqual(problems.slice(0, 5), [], `seed ${seed}`);
   assert.ok(figures.killed >= 2, `${figures.killed} kills`);
   assert.ok(figures.loop.longest_stall_cpu_seconds < 0.05, 'no callback of the loop takes long');
+});
+
+test('what could not be stored is read again, and not twice', async (t) => {
+  const library = space.file('failing.so');
+  const built = spawnSync('cc', ['-shared', '-fPIC', '-D_GNU_SOURCE', '-O1', '-o', library, path.join(source, 'tests/e2e/support/failing.c'), '-ldl']);
+  if (built.status !== 0) return t.skip('no compiler');
+  const control = space.file('failing.control');
+  const EIO = 5;
+  const { problems, ...figures } = await tails({
+    dir: space.file('failing'), rotations: 12, kills: 0, seed: 7,
+    options: { env: { LD_PRELOAD: library, TC_FAILING: control, ASAN_OPTIONS: 'verify_asan_link_order=0' } },
+    started: () => fs.writeFileSync(control, `sync ${EIO} 2\n`),
+    ended: async (daemon) => {
+      const failed = await until('a failure', async () => { const one = await sourceOf(daemon, 'files'); return one.errors > 0 ? one : null; });
+      assert.ok(failed.errors > 0);
+      fs.rmSync(control);
+    },
+  });
+  t.diagnostic(JSON.stringify(figures));
+  assert.deepEqual(problems.slice(0, 5), []);
+  return undefined;
+});
+
+test('while the disk is full sources wait, and go on when there is room', async (t) => {
+  const logs = space.file('full_logs');
+  const daemon = make('full', { kmsg: off, journal: off, files: { paths: [`${logs}/*.log`], poll: '100ms' } }, { evidence: { reserve: '1MiB', segment_bytes: '2MiB' } });
+  fs.mkdirSync(daemon.dataDir);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m,mode=0700', 'tmpfs', daemon.dataDir]).status !== 0) return t.skip('no right to mount a small file system');
+  try {
+    const filler = path.join(daemon.dataDir, 'filler');
+    fs.writeFileSync(filler, Buffer.alloc(12 << 20, 1));
+    fs.mkdirSync(logs);
+    const lines = Array.from({ length: 40000 }, (_, i) => `noise ${i} ${randomBytes(48).toString('hex')}`);
+    fs.writeFileSync(path.join(logs, 'a.log'), `${lines.join('\n')}\n`);
+    await daemon.start();
+    await until('the disk to be full', async () => (await daemon.metrics()).sum('tracecore_evidence_full') === 1);
+    const stuck = await until('the lag to be seen', async () => { const one = await sourceOf(daemon, 'files'); return one.lag_seconds > 1 ? one : null; });
+    assert.ok(stuck.records < lines.length);
+    fs.rmSync(filler);
+    await until('the rest', async () => (await sourceOf(daemon, 'files')).records === lines.length);
+    await until('it to be well', async () => { const one = await sourceOf(daemon, 'files'); return one.state === 'ok' && one.lag_seconds === 0; });
+    await daemon.stop();
+    assert.deepEqual(storedLines(daemon).by.get('noise'), lines);
+  } finally {
+    await daemon.destroy();
+    spawnSync('umount', [daemon.dataDir]);
+  }
+  return undefined;
 });
 
 describe('local sources of one daemon', () => {

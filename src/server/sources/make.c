@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which sources there are: what the configuration says, and what is there when it does not. */
+#include "base/format.h"
 #include "observe/log.h"
 #include "server/sources/priv.h"
 #include "source/files/dumps.h"
@@ -44,8 +45,14 @@ static void find_local(const struct tc_config *c, struct local *out)
 /* One line for each: what a start without configuration found is seen there. */
 static void say_watched(const struct tc_source_kind *kind, struct tc_slice what)
 {
+    char text[TC_LOG_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    while (what.len > 0 && !b.overflowed) {
+        struct tc_slice line = tc_slice_cut(what, '\n', &what);
+        (void)tc_format(&b, "{}{}", line, tc_when(what.len > 0, ", "));
+    }
     tc_log_fields(TC_LOG_INFO, "watching", TC_LOG_CSTR("source", kind->name),
-                  TC_LOG_TEXT("what", tc_slice_trim(what)));
+                  TC_LOG_TEXT("what", tc_buf_slice(&b)));
 }
 
 static tc_status add_files(struct tc_source_set *s, const struct local *local, struct tc_error *err)

@@ -295,6 +295,7 @@ static tc_status put(void *context, struct tc_source_port *port,
     struct tc__source_job *jobs = NULL;
     struct tc_grow names = {0};
     bool is_ready = false;
+    bool has_failed = false;
     for (;;) {
         if (!is_ready) {
             jobs = jobs == NULL ? calloc(count, sizeof *jobs) : jobs;
@@ -308,10 +309,14 @@ static tc_status put(void *context, struct tc_source_port *port,
         if (!is_open || tc_port_is_stopping(port)) {
             break;
         }
+        has_failed = true;
         tc_port_fail(port, "%s", is_ready ? "the evidence could not be stored" : "no memory");
         (void)tc_port_wait(port, -1, AGAIN_NS);
     }
     tc_status status = is_ready && are_durable(jobs, count) ? TC_OK : TC_E_AGAIN;
+    if (status == TC_OK && has_failed) {
+        tc_port_ok(port);
+    }
     tc_grow_fini(&names);
     free(jobs);
     return status;

@@ -135,16 +135,19 @@ static double value_lag(const struct tc_source_health *h, int64_t now_ns)
 }
 
 static const struct metric METRICS[] = {
-    {"up", "gauge", "1 while a source beside OTLP works.", value_up},
-    {"state_since_timestamp_seconds", "gauge", "When it began to work, or to fail.", value_since},
-    {"watched", "gauge", "Files, targets or entries that it watches.", value_watched},
-    {"records_total", "counter", "Lines, samples and entries that it read and stored.",
-     value_records},
-    {"bytes_total", "counter", "Bytes that it read and stored.", value_bytes},
-    {"errors_total", "counter", "Failures.", value_errors},
-    {"lost_records_total", "counter", "Records that were gone before they were read, or were cut.",
-     value_lost},
-    {"lag_seconds", "gauge", "How long it has been behind what there is to read.", value_lag},
+    {"tracecore_source_up", "gauge", "1 while a source beside OTLP works.", value_up},
+    {"tracecore_source_state_since_timestamp_seconds", "gauge",
+     "When it began to work, or to fail.", value_since},
+    {"tracecore_source_watched", "gauge", "Files, targets or entries that it watches.",
+     value_watched},
+    {"tracecore_source_records_total", "counter",
+     "Lines, samples and entries that it read and stored.", value_records},
+    {"tracecore_source_bytes_total", "counter", "Bytes that it read and stored.", value_bytes},
+    {"tracecore_source_errors_total", "counter", "Failures.", value_errors},
+    {"tracecore_source_lost_records_total", "counter",
+     "Records that were gone before they were read, or were cut.", value_lost},
+    {"tracecore_source_lag_seconds", "gauge", "How long it has been behind what there is to read.",
+     value_lag},
 };
 
 void tc__source_set_metrics(void *context, struct tc_buf *b)
@@ -153,12 +156,12 @@ void tc__source_set_metrics(void *context, struct tc_buf *b)
     int64_t now_ns = tc_wall_ns();
     for (size_t m = 0; m < TC_COUNT(METRICS) && s->count > 0; m++) {
         const struct metric *metric = &METRICS[m];
-        (void)tc_format(b, "# HELP tracecore_source_{} {}\n# TYPE tracecore_source_{} {}\n",
-                        metric->name, metric->help, metric->name, metric->type);
+        (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n", metric->name, metric->help, metric->name,
+                        metric->type);
         for (size_t i = 0; i < s->count; i++) {
             struct tc_source_health h;
             tc_port_health(s->list[i].port, &h);
-            (void)tc_format(b, "tracecore_source_{}", metric->name);
+            tc_buf_str(b, tc_slice_cstr(metric->name));
             tc_buf_lit(b, "{source=");
             tc_buf_json(b, tc_slice_cstr(s->list[i].name));
             (void)tc_format(b, ",kind=\"{}\"", s->list[i].kind->name);

@@ -7,6 +7,7 @@
 #include "base/json/json.h"
 #include "base/os/io.h"
 #include "source/files/priv.h"
+#include "source/text_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -147,7 +148,7 @@ static struct dump *get_dump(struct dumps *d, struct tc_slice path)
     if (at < d->count && d->items[at].hash == hash) {
         return &d->items[at];
     }
-    char *copy = strndup(path.ptr, path.len);
+    char *copy = tc__text_copy(path);
     if (copy == NULL || tc_grow_items(d->items, d->cap, d->count + 1, TC_DUMPS_MAX) != TC_OK) {
         free(copy);
         return NULL;

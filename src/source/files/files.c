@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/sort.h"
 #include "source/files/priv.h"
+#include "source/text_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,8 +65,8 @@ tc_status tc_files_create(const struct tc_files_config *config, void **out_state
     }
     f->config = *config;
     f->inotify_fd = -1;
-    f->node = strndup(config->node.len == 0 ? "" : config->node.ptr, config->node.len);
-    f->tz = strndup(config->tz.len == 0 ? "" : config->tz.ptr, config->tz.len);
+    f->node = tc__text_copy(config->node);
+    f->tz = tc__text_copy(config->tz);
     tc_status status = f->node == NULL || f->tz == NULL || tc__round_create(f) != TC_OK
                            ? tc_fail(err, TC_E_NOMEM, 0, "no memory for files")
                            : read_globs(f, config->paths, err);

@@ -100,6 +100,14 @@ struct tc__gen *tc__log_current(struct tc__log *log)
     return last != NULL && last->state == TC__GEN_CURRENT ? last : NULL;
 }
 
+/* Whether a generation is read after a file that was found: the current one, and others that were
+ * found and are newer. */
+static bool is_after(const struct tc__gen *g, const struct tc__stat *st)
+{
+    return g->state == TC__GEN_CURRENT ||
+           (g->state == TC__GEN_DRAINING && g->offset == 0 && g->mtime_ns > st->mtime_ns);
+}
+
 struct tc__gen *tc__gen_add(struct tc__files *f, struct tc__log *log, enum tc__gen_state state,
                             const struct tc__stat *st)
 {
@@ -107,7 +115,7 @@ struct tc__gen *tc__gen_add(struct tc__files *f, struct tc__log *log, enum tc__g
         return NULL;
     }
     size_t at = log->count++;
-    if (at > 0 && state != TC__GEN_CURRENT && log->gens[at - 1].state == TC__GEN_CURRENT) {
+    while (at > 0 && state != TC__GEN_CURRENT && is_after(&log->gens[at - 1], st)) {
         log->gens[at] = log->gens[at - 1];
         at--;
     }

@@ -3,6 +3,7 @@
  * circles. */
 #include "base/grow.h"
 #include "source/files/priv.h"
+#include "source/text_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,7 +96,7 @@ static tc_status read_parts(struct tc__glob *g, size_t path_len, struct tc_error
 tc_status tc__glob_parse(struct tc_slice line, struct tc__glob *out, struct tc_error *err)
 {
     struct tc__glob g = {0};
-    g.text = strndup(line.ptr, line.len);
+    g.text = tc__text_copy(line);
     if (g.text == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for a pattern");
     }

@@ -166,7 +166,8 @@ bool tc__finger_fits(const struct tc__gen *g, const char *head, size_t len);
 /* Takes more of the first bytes, up to `len`. */
 void tc__finger_extend(struct tc__gen *g, const char *head, size_t len);
 
-/* Adds a generation before the current one, or at the end; NULL: no memory. */
+/* Adds a generation: the current one at the end, one that was found before those that are newer.
+ * NULL: no memory. */
 struct tc__gen *tc__gen_add(struct tc__files *f, struct tc__log *log, enum tc__gen_state state,
                             const struct tc__stat *st);
 void tc__gen_close(struct tc__files *f, struct tc__gen *g);

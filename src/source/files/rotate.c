@@ -21,6 +21,8 @@
 
 /* Fewer first bytes than this make nothing a copy. */
 #define FINGER_MIN 16
+/* Looks at what lies beside a log while it is being rotated. */
+#define LOOKS_MAX 32
 
 /* ---- names ---- */
 
@@ -126,6 +128,7 @@ static void list_beside(const struct tc__log *log, struct beside *out)
 {
     char path[TC__FILE_PATH_MAX + 260];
     struct tc_slice base = tc_path_base(tc_slice_cstr(log->path));
+    out->count = 0;
     path_beside(log, "", path, sizeof path);
     DIR *dir = opendir(path);
     for (struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
@@ -148,6 +151,17 @@ static void list_beside(const struct tc__log *log, struct beside *out)
     if (out->count > 0) {
         qsort(out->items, out->count, sizeof *out->items, by_mtime);
     }
+}
+
+static bool beside_eq(const struct beside *a, const struct beside *b)
+{
+    for (size_t i = 0; i < a->count && a->count == b->count; i++) {
+        if (!tc__id_eq(&a->items[i].st.id, &b->items[i].st.id) ||
+            strcmp(a->items[i].name, b->items[i].name) != 0) {
+            return false;
+        }
+    }
+    return a->count == b->count;
 }
 
 static bool is_looked_for(const struct tc__gen *g)
@@ -199,6 +213,16 @@ static int64_t last_mtime(const struct tc__log *log)
     return last_ns;
 }
 
+/* Whether it is a copy of the current file that is not finished: fewer bytes than its finger has.
+ */
+static bool begins_current(struct tc__log *log, const char *head, size_t len)
+{
+    char current[TC__FINGER_MAX];
+    const struct tc__gen *g = tc__log_current(log);
+    return g != NULL && g->fd >= 0 && tc__finger_read(g->fd, current) >= len &&
+           memcmp(head, current, len) == 0;
+}
+
 /* One file beside the log. newer_ns: what was written before that was read, or is not ours. */
 static void look_at(struct tc__files *f, struct tc__log *log, const struct sibling *s,
                     int64_t newer_ns)
@@ -225,8 +249,8 @@ static void look_at(struct tc__files *f, struct tc__log *log, const struct sibli
         }
         return;
     }
-    struct tc__gen *fresh =
-        st.mtime_ns >= newer_ns ? tc__gen_add(f, log, TC__GEN_DRAINING, &st) : NULL;
+    bool is_unseen = st.mtime_ns >= newer_ns && !begins_current(log, head, len);
+    struct tc__gen *fresh = is_unseen ? tc__gen_add(f, log, TC__GEN_DRAINING, &st) : NULL;
     if (fresh == NULL) {
         (void)close(fd);
         return;
@@ -248,12 +272,26 @@ static void give_up(struct tc__log *log)
 void tc__log_rotate(struct tc__files *f, struct tc__log *log)
 {
     struct beside beside = {0};
+    struct beside after = {0};
     int64_t newer_ns = last_mtime(log);
     list_beside(log, &beside);
-    for (size_t i = 0; i < beside.count; i++) {
-        look_at(f, log, &beside.items[i], newer_ns);
+    /* A file that is renamed while names are read or files are opened may be missed: all are looked
+     * at again until nothing has moved meanwhile. */
+    for (int tries = 0; tries < LOOKS_MAX; tries++) {
+        for (size_t i = 0; i < beside.count; i++) {
+            look_at(f, log, &beside.items[i], newer_ns);
+        }
+        list_beside(log, &after);
+        bool is_same = beside_eq(&beside, &after);
+        struct beside now = after;
+        after = beside;
+        beside = now;
+        if (is_same) {
+            break;
+        }
     }
     free(beside.items);
+    free(after.items);
     give_up(log);
     tc__log_prune(f, log);
 }

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "base/time.h"
 #include "source/files/priv.h"
+#include "source/text_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ struct tc__log *tc__logs_add(struct tc__files *f, struct tc_slice path)
         return NULL;
     }
     struct tc__log *log = calloc(1, sizeof *log);
-    char *copy = strndup(path.ptr, path.len);
+    char *copy = tc__text_copy(path);
     if (log == NULL || copy == NULL) {
         free(log);
         free(copy);

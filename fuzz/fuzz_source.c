@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon's sources read besides logs: patterns of the configuration, positions, names of
+ * batches and of rotated files, and whether a dump is whole. What is taken must be within bounds,
+ * and a position that is read is written the same.
+ */
+#include "base/assert.h"
+#include "base/buf.h"
+#include "source/files/dumps.h"
+#include "source/files/priv.h"
+#include "stored/batch_name.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_position(struct tc_slice text)
+{
+    struct tc__gen gen;
+    struct tc__gen again;
+    char path[TC__FILE_PATH_MAX + 1];
+    char path_again[TC__FILE_PATH_MAX + 1];
+    char written[TC_SOURCE_POSITION_MAX];
+    if (!tc__position_read(text, &gen, path)) {
+        return;
+    }
+    struct tc__log log = {.path = path};
+    struct tc_buf b = tc_buf_make(written, sizeof written);
+    tc__position_write(&b, &log, &gen, gen.offset);
+    TC_ASSERT(!b.overflowed);
+    TC_ASSERT(tc__position_read(tc_buf_slice(&b), &again, path_again));
+    TC_ASSERT(strcmp(path, path_again) == 0 && gen.offset == again.offset &&
+              gen.finger == again.finger && gen.finger_len == again.finger_len &&
+              tc__id_eq(&gen.id, &again.id) && gen.mtime_ns == again.mtime_ns);
+}
+
+static void read_pattern(struct tc_slice text)
+{
+    struct tc__glob g;
+    struct tc_error err = {0};
+    struct tc__matched matched = {{0}, {0}};
+    if (tc__glob_parse(text, &g, &err) != TC_OK) {
+        TC_ASSERT(err.message[0] != '\0');
+        return;
+    }
+    TC_ASSERT(g.part_count > 0 && g.part_count <= TC__GLOB_PARTS);
+    for (size_t i = 0; i < g.part_count; i++) {
+        (void)tc__glob_matches(&g, i, "gpu-07.log", &matched);
+    }
+    tc__glob_fini(&g);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct tc_batch_said said;
+    struct tc_slice text = size == 0 ? TC_EMPTY : tc_slice_make((const char *)data, size);
+    struct tc_error err = {0};
+    char name[TC__FILE_PATH_MAX + 1];
+    if (size > 0 && memchr(data, '\0', size) == NULL) { /* a line of the configuration has none */
+        read_pattern(text);
+    }
+    read_position(text);
+    (void)!tc_batch_name_read(text, &said, &err);
+    struct tc_slice from = tc__rotated_from(text, name, sizeof name);
+    TC_ASSERT(from.len < text.len || text.len == 0);
+    (void)tc_dump_is_whole(text);
+    return 0;
+}
