@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon's sources read besides logs: patterns of the configuration, positions, names of
- * batches and of rotated files, and whether a dump is whole. What is taken must be within bounds,
- * and a position that is read is written the same.
+ * batches and of rotated files, targets and answers of exporters, and whether a dump is whole. What
+ * is taken must be within bounds, and a position that is read is written the same.
  */
 #include "base/assert.h"
 #include "base/buf.h"
 #include "source/files/dumps.h"
 #include "source/files/priv.h"
+#include "source/scrape/priv.h"
 #include "stored/batch_name.h"
 
 #include <stddef.h>
@@ -52,6 +53,38 @@ static void read_pattern(struct tc_slice text)
     tc__glob_fini(&g);
 }
 
+static void tell_gpu(void *context, const char *gpu, bool is_gone)
+{
+    (void)context;
+    TC_ASSERT(gpu[0] != '\0' && strlen(gpu) < TC__TARGET_GPU_NAME_MAX && is_gone);
+}
+
+/* A target, and an answer: twice the same, then nothing. */
+static void read_scrape(struct tc_slice text)
+{
+    static struct tc__gpus gpus;
+    struct tc__target_address at;
+    struct tc_error err = {0};
+    if (tc__target_read(text, TC_LIT("here"), &at, &err) == TC_OK) {
+        TC_ASSERT(at.name[0] != '\0' && at.path[0] == '/' &&
+                  strlen(at.base) > strlen("http://") - 1);
+    }
+    gpus = (struct tc__gpus){0};
+    tc__gpus_look(&gpus, text, tell_gpu, NULL);
+    tc__gpus_look(&gpus, text, tell_gpu, NULL);
+    TC_ASSERT(gpus.gone_total == 0);
+    tc__gpus_look(&gpus, TC_EMPTY, tell_gpu, NULL);
+    tc__gpus_look(&gpus, TC_EMPTY, tell_gpu, NULL);
+    TC_ASSERT(gpus.gone_total == gpus.count);
+    uint64_t all = tc__answer_samples(text);
+    TC_ASSERT(all <= text.len);
+    while (text.len > 0) {
+        size_t cut = tc__answer_cut(text);
+        TC_ASSERT(cut > 0 && cut <= text.len && cut <= TC_SOURCE_CHUNK_MAX);
+        text = tc_slice_from(text, cut);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct tc_batch_said said;
@@ -66,5 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tc_slice from = tc__rotated_from(text, name, sizeof name);
     TC_ASSERT(from.len < text.len || text.len == 0);
     (void)tc_dump_is_whole(text);
+    read_scrape(text);
     return 0;
 }

@@ -14,6 +14,7 @@ struct walk {
     bool want_body;
     unsigned kinds;                                             /* bits of enum tc_batch_kind */
     bool (*wants_arrival)(void *context, int64_t arrival_ns);   /* NULL: all */
+    bool (*wants_named)(void *context, const struct tc_batch *batch); /* no body yet; NULL: all */
     bool (*wants)(void *context, const struct tc_batch *batch); /* of long bodies; NULL: all */
     bool has_cites; /* of all batches: no need to look them up by segment */
     take_fn take;
@@ -62,13 +63,20 @@ static struct tc_batch batch_of(const struct walk *w, const struct tc__batch *b,
     };
 }
 
-/* The body, where one is wanted; *out_skip when its beginning says that the rest is not. */
+/* The body, where one is wanted; *out_skip when its name or its beginning says that it is not. */
 static tc_status body_of(struct walk *w, struct tc__source *source, const struct tc__batch *b,
                          struct tc_slice *out, bool *out_skip, struct tc_error *why)
 {
     *out_skip = false;
     if (!w->want_body) {
         return TC_OK;
+    }
+    if (w->wants_named != NULL) {
+        struct tc_batch named = batch_of(w, b, TC_EMPTY);
+        *out_skip = !w->wants_named(w->context, &named);
+        if (*out_skip) {
+            return TC_OK;
+        }
     }
     if (w->wants != NULL && b->first.body_len > b->first.piece_len) {
         TC_TRY(tc__read_beginning(w->e, source, b, out, why));
@@ -292,6 +300,7 @@ tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_from,
         .want_body = true,
         .kinds = choice->kinds,
         .wants_arrival = choice->wants_arrival,
+        .wants_named = choice->wants_named,
         .wants = choice->wants,
         .take = choice->take,
         .bad = choice->bad,

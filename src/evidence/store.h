@@ -186,6 +186,8 @@ struct tc_evidence_choice {
     unsigned kinds; /* bits 1 << kind */
     /* Asked of every batch before its body is read. NULL: all are wanted. */
     bool (*wants_arrival)(void *context, int64_t arrival_ns);
+    /* The same, when its name is read; batch->body is empty. NULL: all are wanted. */
+    bool (*wants_named)(void *context, const struct tc_batch *batch);
     /* Asked of a body that is long, with its beginning (half a mebibyte) in batch->body: false
      * leaves the rest unread. NULL: all are wanted. */
     bool (*wants)(void *context, const struct tc_batch *batch);

@@ -257,6 +257,11 @@ tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls 
     return TC_OK;
 }
 
+void tc_http_client_take_gzip(struct tc_http_client *c)
+{
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+}
+
 /* ---- what went wrong ------------------------------------------------------------------------ */
 
 static int64_t info_number(const struct tc_http_client *c, CURLINFO what)

@@ -51,6 +51,10 @@ struct tc_http_tls {
 TC_CHECKED tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls *tls,
                                         struct tc_error *err);
 
+/* Replies may be compressed (gzip); their bodies are given unpacked, and cut as such.
+ * Without zlib in libcurl nothing changes. */
+void tc_http_client_take_gzip(struct tc_http_client *c);
+
 struct tc_http_reply {
     int status;             /* 200 */
     unsigned retry_after_s; /* 0: not said */

@@ -76,6 +76,11 @@ bool tc_port_is_stopping(const struct tc_source_port *p)
     return atomic_load(&p->stopping);
 }
 
+int tc_port_stop_fd(const struct tc_source_port *p)
+{
+    return p->stop_fd;
+}
+
 void tc_port_health(struct tc_source_port *p, struct tc_source_health *out)
 {
     (void)pthread_mutex_lock(&p->lock);

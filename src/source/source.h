@@ -65,6 +65,8 @@ struct tc_source_health {
     uint64_t streams; /* files, targets, entries that it watches now */
 };
 
+struct tc_buf;
+struct tc_json_out;
 struct tc_source_port;
 
 /* What a port does with what it is given: the daemon's, or a test's. */
@@ -91,6 +93,10 @@ struct tc_source_kind {
      */
     void (*run)(void *state, struct tc_source_port *port);
     void (*destroy)(void *state);
+    /* More about how it is, where it has several parts (targets): members of its object in the
+     * status, and lines of /metrics. From another thread, while it runs. NULL: nothing. */
+    void (*describe)(void *state, struct tc_json_out *j);
+    void (*metrics)(void *state, struct tc_buf *b);
 };
 
 /* ---- the port, as its owner sees it ---- */
@@ -103,7 +109,8 @@ const char *tc_port_name(const struct tc_source_port *p);
 void tc_port_stop(struct tc_source_port *p);
 void tc_port_health(struct tc_source_port *p, struct tc_source_health *out);
 
-/* ---- the port, as the source sees it: from its thread ---- */
+/* ---- the port, as the source sees it: from its thread, or threads that it starts and waits for
+ * ---- */
 
 /*
  * Hands over up to TC_SOURCE_PUT_MAX chunks and waits until all are durable and detection has taken
@@ -123,6 +130,8 @@ void tc_port_keep(const struct tc_source_port *p, struct tc_slice stream, struct
 void tc_port_save(const struct tc_source_port *p, bool now);
 
 bool tc_port_is_stopping(const struct tc_source_port *p);
+/* Readable once the source has to end: for tc_http_client_stop_on. */
+int tc_port_stop_fd(const struct tc_source_port *p);
 /* Waits for fd (-1: none) to be readable, the end, or the time; true: fd is readable. */
 bool tc_port_wait(struct tc_source_port *p, int fd, int64_t ns);
 

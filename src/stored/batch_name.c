@@ -44,3 +44,11 @@ tc_status tc_batch_name_read(struct tc_slice name, struct tc_batch_said *out, st
     }
     return TC_OK;
 }
+
+bool tc_batch_is_scrape(struct tc_slice name)
+{
+    struct tc_batch_said said;
+    struct tc_error err;
+    return tc_batch_name_read(name, &said, &err) == TC_OK && said.source.len > 0 &&
+           tc_slice_eq(said.format, TC_LIT("prometheus"));
+}

@@ -29,4 +29,7 @@ struct tc_batch_said {
 TC_CHECKED tc_status tc_batch_name_read(struct tc_slice name, struct tc_batch_said *out,
                                         struct tc_error *err);
 
+/* Whether a batch of a source is the answer of an exporter: metrics, in Prometheus text. */
+bool tc_batch_is_scrape(struct tc_slice name);
+
 #endif

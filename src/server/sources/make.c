@@ -7,6 +7,7 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/scrape/scrape.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -130,6 +131,41 @@ static tc_status add_dumps(struct tc_source_set *s, struct tc_error *err)
     return tc_source_set_add(s, &tc_source_dumps, tc_source_dumps.name, state, err);
 }
 
+/* Whoever has no GPU has no exporter of theirs either, and is not asked. */
+static bool has_driver(void)
+{
+    return access("/proc/driver/nvidia", F_OK) == 0;
+}
+
+static tc_status add_scrape(struct tc_source_set *s, const struct local *local,
+                            struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    bool is_named = c->sources_scrape_targets[0] != '\0';
+    if (!is_wanted(c->sources_scrape_enabled, is_named || has_driver())) {
+        return TC_OK;
+    }
+    struct tc_scrape_config config = {
+        .targets = is_named ? tc_slice_cstr(c->sources_scrape_targets) : TC_LIT(TC_SCRAPE_DCGM),
+        .node = tc_slice_cstr(local->node),
+        .interval_ns = c->sources_scrape_interval,
+        .timeout_ns = c->sources_scrape_timeout,
+        .is_guess = !is_named && strcmp(c->sources_scrape_enabled, "auto") == 0,
+    };
+    void *state = NULL;
+    struct tc_error why = {0};
+    tc_status status = tc_scrape_create(&config, &state, &why);
+    if (status != TC_OK && config.is_guess) {
+        tc_log_fields(TC_LOG_WARN, "exporters cannot be asked", TC_LOG_CSTR("error", why.message));
+        return TC_OK;
+    }
+    if (status != TC_OK) {
+        return tc_fail(err, status, 0, "sources.scrape.targets: %s", why.message);
+    }
+    say_watched(&tc_source_scrape, config.targets);
+    return tc_source_set_add(s, &tc_source_scrape, tc_source_scrape.name, state, err);
+}
+
 /* The device may be there and not for us: opening it tells. */
 static bool can_read(const char *path)
 {
@@ -155,5 +191,6 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
     }
     TC_TRY(add_files(s, &local, err));
     TC_TRY(add_dumps(s, err));
+    TC_TRY(add_scrape(s, &local, err));
     return TC_OK;
 }

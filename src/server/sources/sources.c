@@ -5,6 +5,8 @@
 #include "observe/loop.h"
 #include "observe/metrics.h"
 #include "server/sources/priv.h"
+#include "server/warehouse/handoff.h"
+#include "stored/batch_name.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -92,6 +94,9 @@ static void settled(struct tc_commit_job *commit, tc_status status)
                       TC_LOG_TEXT("source", j->source));
     }
     note_settled(s);
+    if (status == TC_OK && s->parts.handoff != NULL && tc_batch_is_scrape(j->commit.batch.name)) {
+        tc_handoff_skip(s->parts.handoff, j->commit.batch.number);
+    }
     if (status == TC_OK) {
         pass_on(j);
     } else {

@@ -69,6 +69,9 @@ void tc_source_set_describe(const struct tc_source_set *s, struct tc_json_out *j
         tc_json_put_u64(j, "errors", h.errors);
         tc_json_put_u64(j, "lost", h.lost);
         tc_json_put_f64(j, "lag_seconds", (double)lag_ns(&h, now_ns) / (double)TC_SECOND);
+        if (s->list[i].kind->describe != NULL) {
+            s->list[i].kind->describe(s->list[i].state, j);
+        }
         tc_json_end_object(j);
     }
     tc_json_end_array(j);
@@ -163,6 +166,11 @@ void tc__source_set_metrics(void *context, struct tc_buf *b)
             tc_buf_json(b, tc_slice_cstr(s->list[i].name));
             (void)tc_format(b, ",kind=\"{}\"", s->list[i].kind->name);
             (void)tc_format(b, "{} {}\n", "}", metric->value(&h, now_ns));
+        }
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->list[i].kind->metrics != NULL) {
+            s->list[i].kind->metrics(s->list[i].state, b);
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "evidence/store.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "stored/batch_name.h"
 #include "telemetry/slices.h"
 
 #include <stdlib.h>
@@ -19,7 +20,9 @@
 #define STRINGS_BYTES ((size_t)4 << 20)
 /* A counter's rise needs the sample before: so much is read before the first window. */
 #define BEFORE_WINDOWS 2
-#define KINDS (1U << TC_BATCH_METRICS_PROTOBUF | 1U << TC_BATCH_METRICS_JSON | 1U << TC_BATCH_FILE)
+#define KINDS                                                                              \
+    (1U << TC_BATCH_METRICS_PROTOBUF | 1U << TC_BATCH_METRICS_JSON | 1U << TC_BATCH_FILE | \
+     1U << TC_BATCH_SOURCE)
 
 struct tc_warehouse_slicer {
     struct tc_warehouse_slicer_config config;
@@ -165,11 +168,15 @@ static void read_samples(struct tc_warehouse_slicer *s, struct tc_slices *slices
     struct sample_sink sink = {slices, batch->kind == TC_BATCH_FILE ? NULL : s->config.hot,
                                batch->arrival_ns, TC_SERIES_SCOPE_NONE};
     struct tc_samples_input in = {.bytes = batch->body, .taken_ns = batch->arrival_ns};
+    struct tc_batch_said said;
+    bool is_text = batch->kind == TC_BATCH_FILE || batch->kind == TC_BATCH_SOURCE;
+    if (batch->kind == TC_BATCH_SOURCE && tc_batch_name_read(batch->name, &said, &err) == TC_OK) {
+        sink.known.node = said.node;
+    }
     struct tc_samples_out out = {.take = take_sample, .context = &sink};
     tc_arena_reset(&s->strings);
-    tc_status status = batch->kind == TC_BATCH_FILE
-                           ? tc_samples_read(&in, &s->strings, &out, NULL, &err)
-                           : read_request(s, batch, tape, &out, &err);
+    tc_status status = is_text ? tc_samples_read(&in, &s->strings, &out, NULL, &err)
+                               : read_request(s, batch, tape, &out, &err);
     if (status != TC_OK) {
         tc_count(TC_COUNT_WAREHOUSE_BATCHES_SKIPPED, 1);
         tc_log_fields(TC_LOG_WARN, "a batch of metrics could not be sliced to its end",
@@ -232,6 +239,13 @@ static bool wants(void *context, const struct tc_batch *batch)
            tc_slice_find_byte(batch->body, '\0') != TC_NPOS;
 }
 
+/* Of what the daemon's own sources read, scrapes are metrics. */
+static bool wants_named(void *context, const struct tc_batch *batch)
+{
+    (void)context;
+    return batch->kind != TC_BATCH_SOURCE || tc_batch_is_scrape(batch->name);
+}
+
 static void bad_batch(void *context, const char *line)
 {
     (void)context;
@@ -284,8 +298,12 @@ static tc_status read_handed(struct tc_warehouse_slicer *s, bool *out_behind, st
 
 static tc_status read_evidence(struct tc_warehouse_slicer *s, struct tc_error *err)
 {
-    struct tc_evidence_choice choice = {
-        .kinds = KINDS, .wants = wants, .take = take_batch, .bad = bad_batch, .context = s};
+    struct tc_evidence_choice choice = {.kinds = KINDS,
+                                        .wants_named = wants_named,
+                                        .wants = wants,
+                                        .take = take_batch,
+                                        .bad = bad_batch,
+                                        .context = s};
     tc_status status = tc_evidence_walk_some(s->evidence, &s->next, &choice, err);
     if (status == TC_OK && s->config.handoff != NULL) {
         tc_handoff_open(s->config.handoff);

@@ -17,7 +17,7 @@ export const freePort = () => new Promise((resolve, reject) => {
   server.listen(0, '127.0.0.1', () => { const { port } = server.address(); server.close(() => resolve(port)); });
 });
 
-async function startProgram(program, args, address, home) {
+async function startProgram(program, args, address, home, readyAt = '/-/ready') {
   const log = fs.openSync(path.join(home, `${program}.log`), 'w');
   const child = spawn(program, args, { stdio: ['ignore', log, log], cwd: home });
   fs.closeSync(log);
@@ -28,7 +28,7 @@ async function startProgram(program, args, address, home) {
   });
   await until(`${program} to be ready`, async () => {
     if (ended) return true;
-    return (await get(address, '/-/ready')).status === 200;
+    return (await get(address, readyAt)).status === 200;
   }, START_MS, 100);
   if (ended) throw new Error(`${program}: ${ended}\n${fs.readFileSync(path.join(home, `${program}.log`), 'utf8')}`);
   return {
@@ -36,6 +36,12 @@ async function startProgram(program, args, address, home) {
     json: async (where) => JSON.parse((await get(address, where)).body),
     stop: async () => { child.kill('SIGTERM'); await end; },
   };
+}
+
+/** Tells of this machine. */
+export async function startNodeExporter(home) {
+  const address = `127.0.0.1:${await freePort()}`;
+  return startProgram('prometheus-node-exporter', [`--web.listen-address=${address}`], address, home, '/');
 }
 
 /** Keeps alerts, and tells nobody, or the webhook of that address at once: one group per story. */
