@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers, times and names as people read them. All times are UTC, as in the logs of a cluster.
 
-const SMALL = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
-const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+/** Made when it is first needed: making one takes longer than drawing a page of rows. */
+const once = (make) => {
+  let made;
+  return () => (made ??= make());
+};
+const small = once(() => new Intl.NumberFormat('en', { maximumSignificantDigits: 4 }));
+const whole = once(() => new Intl.NumberFormat('en', { maximumFractionDigits: 0 }));
 
 /** 118.3 G: what has more digits than anybody reads. */
 function large(n) {
   const power = Math.min(4, Math.floor(Math.log10(Math.abs(n)) / 3));
-  return `${SMALL.format(n / 1000 ** power)} ${['', 'k', 'M', 'G', 'T'][power]}`;
+  return `${small().format(n / 1000 ** power)} ${['', 'k', 'M', 'G', 'T'][power]}`;
 }
 
 export function number(value) {
@@ -16,13 +21,13 @@ export function number(value) {
   if (!Number.isFinite(n)) return String(value);
   if (n !== 0 && Math.abs(n) < 1e-4) return n.toExponential(2);
   if (Math.abs(n) >= 1e7) return large(n);
-  return Math.abs(n) >= 1000 ? WHOLE.format(n) : SMALL.format(n);
+  return Math.abs(n) >= 1000 ? whole().format(n) : small().format(n);
 }
 
 /** p values: two digits say enough. */
 export const chance = (p) => (p === null || p === undefined ? 'not known' : p < 1e-4 ? 'below 0.0001' : String(Number(p.toPrecision(2))));
 
-export const ratio = (value) => (value === null || value === undefined ? 'not known' : `${SMALL.format(value)}×`);
+export const ratio = (value) => (value === null || value === undefined ? 'not known' : `${small().format(value)}×`);
 
 export function bytes(n) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -32,10 +37,10 @@ export function bytes(n) {
     value /= 1024;
     i++;
   }
-  return `${SMALL.format(value)} ${units[i]}`;
+  return `${small().format(value)} ${units[i]}`;
 }
 
-export const count = (n, one, many = `${one}s`) => `${WHOLE.format(n)} ${n === 1 ? one : many}`;
+export const count = (n, one, many = `${one}s`) => `${whole().format(n)} ${n === 1 ? one : many}`;
 export const ordinal = (n) => {
   const words = ['', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth'];
   return words[n] ?? `${n}th`;
