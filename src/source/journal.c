@@ -34,6 +34,7 @@
 struct sd_journal;
 
 struct functions {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): these are parts of a declaration */
 #define FUNCTION(result, name, parameters) result(*name) parameters;
 #include "source/journal_functions.def"
 #undef FUNCTION

@@ -62,7 +62,7 @@ struct tc_positions *tc_positions_create(const char *data_dir)
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_mutex_init(&p->saver, NULL);
     p->data_dir = strdup(data_dir);
-    p->entries = calloc(SLOTS_FIRST, sizeof *p->entries);
+    p->entries = calloc(SLOTS_FIRST, sizeof(struct entry *));
     p->slots = SLOTS_FIRST;
     if (p->data_dir == NULL || p->entries == NULL) {
         tc_positions_destroy(p);
@@ -106,7 +106,7 @@ static bool grow(struct tc_positions *p)
 {
     struct tc_positions larger = *p;
     larger.slots = p->slots * 2;
-    larger.entries = calloc(larger.slots, sizeof *larger.entries);
+    larger.entries = calloc(larger.slots, sizeof(struct entry *));
     if (larger.entries == NULL) {
         return false;
     }

@@ -96,7 +96,7 @@ static double value_up(const struct tc_source_health *h, int64_t now_ns)
 static double value_since(const struct tc_source_health *h, int64_t now_ns)
 {
     (void)now_ns;
-    return (double)(h->since_ns / TC_SECOND);
+    return (double)h->since_ns / (double)TC_SECOND;
 }
 
 static double value_watched(const struct tc_source_health *h, int64_t now_ns)

@@ -171,7 +171,7 @@ static tc_status add_dir(struct tc__dirs *d, struct tc__glob *g, const char *par
 static bool is_plain(struct tc_slice part)
 {
     for (size_t i = 0; i < part.len; i++) {
-        if (memchr("*?[{\\", part.ptr[i], 5) != NULL) {
+        if (strchr("*?[{\\", part.ptr[i]) != NULL) {
             return false;
         }
     }

@@ -8,6 +8,7 @@
 #ifndef TC_SOURCE_FILES_PRIV_H
 #define TC_SOURCE_FILES_PRIV_H
 
+#include "base/buf.h"
 #include "source/files/files.h"
 
 #include <stdbool.h>
@@ -140,11 +141,8 @@ struct tc__files {
     bool is_first_look;
     bool has_new; /* logs that were not known before: their positions have to be saved */
     int inotify_fd;
-    uint64_t gone_count;                      /* how often a path has lost its file */
-    uint64_t refused;                         /* files that cannot be opened, at the last look */
-    char refused_path[TC__FILE_PATH_MAX + 1]; /* one of them, and why */
-    int refused_errno;
-    uint64_t left_out; /* paths too long, or too many */
+    uint64_t gone_count; /* how often a path has lost its file */
+    uint64_t left_out;   /* paths too long, or too many */
     struct tc_source_port *port;
     struct tc__round *round;
 };

@@ -26,6 +26,12 @@
 
 /* ---- names ---- */
 
+/* What stands between the digits of a date. */
+static bool is_between(char c)
+{
+    return c != '\0' && strchr("-_.:TZ+", c) != NULL;
+}
+
 /* "1", "20261118", "2026-11-18T01-02-03.000", "old": digits and what stands between them. */
 static bool is_mark(struct tc_slice mark)
 {
@@ -36,7 +42,7 @@ static bool is_mark(struct tc_slice mark)
     for (size_t i = 0; i < mark.len; i++) {
         bool is_digit = tc_is_digit(mark.ptr[i]);
         has_digit = has_digit || is_digit;
-        if (!is_digit && memchr("-_.:TZ+", mark.ptr[i], 7) == NULL) {
+        if (!is_digit && !is_between(mark.ptr[i])) {
             return false;
         }
     }

@@ -67,7 +67,8 @@ static void free_log(struct tc__files *f, struct tc__log *log)
 
 struct tc__log *tc__logs_add(struct tc__files *f, struct tc_slice path)
 {
-    if (tc_grow_items(f->logs, f->cap, f->count + 1, TC_FILES_MAX) != TC_OK ||
+    if (tc_grow_array(&f->logs, &f->cap, f->count + 1, TC_FILES_MAX, sizeof(struct tc__log *)) !=
+            TC_OK ||
         (2 * (f->count + 1) > f->slot_count && !index_logs(f))) {
         return NULL;
     }
