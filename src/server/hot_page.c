@@ -4,7 +4,6 @@
 #include "base/time.h"
 #include "hot/hot.h"
 #include "observe/metrics.h"
-#include "server/sources/sources.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -69,8 +68,7 @@ static size_t page_bytes(const struct tc_config *config)
 {
     size_t most = (size_t)config->limits_output;
     most = most < ANSWER_MAX ? most : ANSWER_MAX;
-    size_t own = TC_METRICS_TEXT_MAX + TC_SOURCE_SET_METRICS_MAX;
-    return most > own ? most - own : 0;
+    return most > TC_METRICS_TEXT_MAX ? most - TC_METRICS_TEXT_MAX : 0;
 }
 
 struct tc_hot_page *tc_hot_page_create(const struct tc_config *config)

@@ -25,7 +25,7 @@ describe('the page', () => {
   let daemon;
   let text;
   before(async () => {
-    daemon = await start('page', { sources: { dumps: { paths: [room.file('dumps/*')] } } });
+    daemon = await start('page', { sources: { scrape: { targets: ['nobody=http://127.0.0.1:1/metrics'] }, dumps: { paths: [room.file('dumps/*')] } } });
     await sendAll(daemon, 1, { modelName: 'H100', 'tracecore.run.id': 'r1', team: 'x' });
     await sendAll(daemon, 3, { modelName: 'H100', 'tracecore.run.id': 'r1', team: 'x' });
     text = await until('the samples', async () => {

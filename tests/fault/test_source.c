@@ -12,6 +12,7 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/scrape/scrape.h"
 #include "support/faulty.h"
 
 #define CALLS_MAX 40
@@ -41,6 +42,15 @@ static tc_status make_journal(void **out, struct tc_error *err)
     return tc_journal_create(&config, out, err);
 }
 
+static tc_status make_scrape(void **out, struct tc_error *err)
+{
+    struct tc_scrape_config config = {.targets = TC_LIT("http://h:1/m\nx=http://h:2/m\n"),
+                                      .node = TC_LIT("n"),
+                                      .interval_ns = TC_SECOND,
+                                      .timeout_ns = TC_SECOND};
+    return tc_scrape_create(&config, out, err);
+}
+
 static void sources_without_memory(void **state)
 {
     static const struct {
@@ -49,7 +59,8 @@ static void sources_without_memory(void **state)
     } kinds[] = {{&tc_source_files, make_files},
                  {&tc_source_dumps, make_dumps},
                  {&tc_source_kmsg, make_kmsg},
-                 {&tc_source_journal, make_journal}};
+                 {&tc_source_journal, make_journal},
+                 {&tc_source_scrape, make_scrape}};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         long at = 0;

@@ -15,9 +15,6 @@
 struct event_base;
 struct tc_source_set;
 
-/* Room for what it adds to /metrics: eight lines for each source, six for each target. */
-#define TC_SOURCE_SET_METRICS_MAX ((size_t)192 << 10)
-
 /* Reads where the sources go on. Borrows the parts and the directories. */
 TC_CHECKED tc_status tc_source_set_create(const struct tc_ingest_parts *parts,
                                           struct event_base *base, const char *data_dir,

@@ -72,7 +72,9 @@ static struct tc_slice gpu_of(struct tc_slice line)
         if (at != TC_NPOS && at > 0 && strchr("{, ", line.ptr[at - 1]) != NULL) {
             struct tc_slice rest;
             struct tc_slice value = tc_slice_cut(tc_slice_from(line, at + 6), '"', &rest);
-            return value.len < TC__TARGET_GPU_NAME_MAX ? value : TC_EMPTY;
+            bool is_name =
+                value.len < TC__TARGET_GPU_NAME_MAX && tc_slice_find_byte(value, '\0') == TC_NPOS;
+            return is_name ? value : TC_EMPTY;
         }
     }
     return TC_EMPTY;
