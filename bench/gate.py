@@ -53,6 +53,7 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
                        (--part kill|storm|power|once, --rounds N, --incidents N, --cuts N, --seed S)
   --sources [OPTIONS]  instead: file tails over 1,000 rotations under load with kill -9 in between: every
                        line once (--rotations N, --kills N, --lines N, --seed S)
+  --agent [OPTIONS]    instead: what a daemon costs that only watches a node (--agent --help)
   --warehouse [OPTIONS]
                        instead: ten million telemetry slices, then as many requests: load, room on
                        disk, queries
@@ -246,7 +247,8 @@ def run_instead(argv):
     if argv[:1] == ["--compare"]:
         program = Path(PROGRAM).parent / "bench/bench_compare"
         os.execv(program, [program, *argv[1:]])
-    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"], ["--sources"]):
+    if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"], ["--sources"],
+                    ["--agent"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")
