@@ -170,12 +170,15 @@ static const struct {
     const char *help;
     double (*value)(const struct tc__target *t);
 } METRICS[] = {
-    {"up", "gauge", "1 when the last try to scrape a target gave an answer.", value_up},
-    {"duration_seconds", "gauge", "How long the last answer of a target took.", value_seconds},
-    {"samples", "gauge", "Samples in the last answer of a target.", value_samples},
-    {"failures_total", "counter", "Tries that gave no answer that could be read.", value_failures},
-    {"gpus", "gauge", "GPUs that a target tells of.", value_gpus},
-    {"gpus_missing_total", "counter",
+    {"tracecore_scrape_up", "gauge", "1 when the last try to scrape a target gave an answer.",
+     value_up},
+    {"tracecore_scrape_duration_seconds", "gauge", "How long the last answer of a target took.",
+     value_seconds},
+    {"tracecore_scrape_samples", "gauge", "Samples in the last answer of a target.", value_samples},
+    {"tracecore_scrape_failures_total", "counter", "Tries that gave no answer that could be read.",
+     value_failures},
+    {"tracecore_scrape_gpus", "gauge", "GPUs that a target tells of.", value_gpus},
+    {"tracecore_scrape_gpus_missing_total", "counter",
      "GPUs that a target no longer told of, while it still answered.", value_gone},
 };
 
@@ -184,10 +187,10 @@ void tc__scrape_metrics(void *state, struct tc_buf *b)
     struct tc_scrape *s = state;
     (void)pthread_mutex_lock(&s->lock);
     for (size_t m = 0; m < TC_COUNT(METRICS) && shown(s) > 0; m++) {
-        (void)tc_format(b, "# HELP tracecore_scrape_{} {}\n# TYPE tracecore_scrape_{} {}\n",
-                        METRICS[m].name, METRICS[m].help, METRICS[m].name, METRICS[m].type);
+        (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n", METRICS[m].name, METRICS[m].help,
+                        METRICS[m].name, METRICS[m].type);
         for (size_t i = 0; i < shown(s); i++) {
-            (void)tc_format(b, "tracecore_scrape_{}", METRICS[m].name);
+            (void)tc_format(b, "{}", METRICS[m].name);
             tc_buf_lit(b, "{target=");
             tc_buf_json(b, tc_slice_cstr(s->targets[i].at.name));
             (void)tc_format(b, "{} {}\n", "}", METRICS[m].value(&s->targets[i]));
