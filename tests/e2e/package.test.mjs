@@ -114,6 +114,8 @@ describe('the package', { skip }, () => {
     assert.match(step('incident'), /DBE|double-bit|uncorrectable/iu, said);
     assert.match(step('tables'), /gpu_fault|hbm_ecc|xid/iu, said);
     assert.match(step('restart'), /DBE|double-bit|uncorrectable/iu, said);
+    assert.match(step('journal'), /source +journal is ok since .*, [1-9]\d* records, 0 lost/u, said);
+    assert.match(step('journal'), /msg="?confined"?/u, said);
     assert.match(step('purge'), /^rc 0$/mu, said);
     assert.equal(step('left').trim(), '', said);
     return undefined;
@@ -150,6 +152,16 @@ done
 echo "== restart"
 systemctl restart tracecore
 listed
+echo "== journal"
+printf 'sources: {journal: {units: ["SYSLOG_IDENTIFIER=fabric"], kernel: false}}\\n' >>/etc/tracecore/tracecore.yaml
+systemctl restart tracecore
+logger -t fabric 'a line of the fabric manager'
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  tracecore status | grep 'source *journal' | grep -v ' 0 records' && break
+  sleep 0.5
+done
+tracecore status | grep source
+journalctl -u tracecore | grep confined | tail -1
 echo "== purge"
 apt-get purge -q -y tracecore >>/root/apt.log 2>&1
 echo "rc $?"
