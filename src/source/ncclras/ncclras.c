@@ -67,8 +67,7 @@ tc_status tc_ncclras_create(const struct tc_ncclras_config *config, void **out_s
     }
     (void)pthread_mutex_init(&n->lock, NULL);
     n->interval_ns = config->interval_ns;
-    n->timeout_ns =
-        config->timeout_ns < config->interval_ns ? config->timeout_ns : config->interval_ns;
+    n->timeout_ns = config->timeout_ns;
     for (struct tc_slice rest = config->targets; status == TC_OK && rest.len > 0;) {
         struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
         status = tc_slice_trim(line).len == 0 ? TC_OK : add_target(n, line, config->node, err);
