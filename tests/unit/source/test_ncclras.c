@@ -115,6 +115,7 @@ static const char *_Atomic hello;
 static const char *_Atomic report;
 static atomic_int asked;
 static atomic_bool is_endless;
+static bool server_is_joined;
 
 static bool expect(int fd, const char *line, const char *answer)
 {
@@ -159,7 +160,7 @@ static int begin(void **state)
     hello = "SERVER PROTOCOL 2\n";
     report = WELL NONE;
     asked = 0;
-    is_endless = false;
+    is_endless = server_is_joined = false;
     w = world_create();
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
@@ -187,7 +188,9 @@ static int end(void **state)
         world_stop(w);
     }
     (void)shutdown(listener, SHUT_RDWR);
-    assert_int_equal(pthread_join(server, NULL), 0);
+    if (!server_is_joined) {
+        assert_int_equal(pthread_join(server, NULL), 0);
+    }
     (void)close(listener);
     world_destroy(w);
     return 0;
@@ -246,6 +249,38 @@ static void what_is_no_service_is_failing(void **state)
     assert_int_equal(w->chunks, 1);
 }
 
+/* A report that ends with empty lines, `len` bytes in all. */
+static const char *long_report(size_t len)
+{
+    char *text = malloc(len + 1);
+    assert_non_null(text);
+    memset(text, '\n', len);
+    memcpy(text, WELL, strlen(WELL));
+    text[len] = '\0';
+    return text;
+}
+
+static void as_long_as_a_report_may_be(void **state)
+{
+    const char *most = long_report(TC__RAS_ANSWER_MAX);
+    const char *more = long_report(TC__RAS_ANSWER_MAX + 1);
+    (void)state;
+    report = most;
+    serve_now();
+    (void)await_health(w, TC_SOURCE_OK);
+    await_asked(3);
+    assert_int_equal(w->chunks, 1);
+    report = more;
+    struct tc_source_health h = await_health(w, TC_SOURCE_FAILING);
+    assert_non_null(strstr(h.error, "more than 1 MiB"));
+    world_stop(w);
+    (void)shutdown(listener, SHUT_RDWR);
+    assert_int_equal(pthread_join(server, NULL), 0);
+    server_is_joined = true;
+    free((void *)(uintptr_t)most);
+    free((void *)(uintptr_t)more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +290,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_that_is_well_is_stored_once_and_a_fault_each_time,
                                         begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_service_is_failing, begin, end),
+        cmocka_unit_test_setup_teardown(as_long_as_a_report_may_be, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
