@@ -47,6 +47,15 @@ static bool split(struct tc_slice text, struct tc_slice *out_host, struct tc_sli
     return out_host->len > 0 && tc_slice_is_u64(*out_port, &port) && port > 0 && port <= 65535;
 }
 
+static bool is_printable(struct tc_slice text)
+{
+    bool is = true;
+    for (size_t i = 0; i < text.len; i++) {
+        is = is && text.ptr[i] >= ' ' && text.ptr[i] < 0x7f;
+    }
+    return is;
+}
+
 tc_status tc__ras_address_read(struct tc_slice line, struct tc_slice local,
                                struct tc__ras_address *out, struct tc_error *err)
 {
@@ -55,7 +64,7 @@ tc_status tc__ras_address_read(struct tc_slice line, struct tc_slice local,
     struct tc_slice port;
     struct tc_slice at = tc_slice_cut(tc_slice_trim(line), ' ', &words);
     *out = (struct tc__ras_address){0};
-    if (!split(at, &host, &port)) {
+    if (!is_printable(line) || !split(at, &host, &port)) {
         return wrong(err, line, "write host:port, with the port of NCCL_RAS_ADDR");
     }
     bool fits = copy(out->name, sizeof out->name, at) && copy(out->host, sizeof out->host, host) &&

@@ -57,8 +57,8 @@ static void targets_are_read(void **state)
 static void what_is_no_target_is_refused(void **state)
 {
     static const char *const CASES[] = {
-        "gpu-07",    ":28028",    "gpu-07:",  "gpu-07:0", "h:65536",      "h:1x",
-        "fd00::7:9", "h:1 node=", "h:1 rank", "h:1 x=",   "h:1 node=a b", "[]:1"};
+        "gpu-07",    ":28028",   "gpu-07:", "gpu-07:0",     "h:65536", "h:1x",    "fd00::7:9",
+        "h:1 node=", "h:1 rank", "h:1 x=",  "h:1 node=a b", "[]:1",    "h\x01:1", "h:1 node=\x7f"};
     static char line[TC__RAS_HOST_MAX + 8];
     struct tc__ras_address at;
     void *source = NULL;
