@@ -9,6 +9,7 @@ install(CODE "
     COMMAND_ERROR_IS_FATAL ANY)")
 install(FILES packaging/prometheus/tracecore.rules.yaml DESTINATION share/tracecore/prometheus)
 install(DIRECTORY packaging/grafana packaging/alerts DESTINATION share/tracecore)
+install(PROGRAMS packaging/slurm/epilog.sh DESTINATION share/tracecore/slurm)
 install(FILES packaging/systemd/tracecore.service DESTINATION lib/systemd/system)
 install(FILES packaging/debian/tracecore.yaml DESTINATION /etc/tracecore)
 install(FILES packaging/debian/copyright DESTINATION share/doc/tracecore)

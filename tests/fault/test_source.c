@@ -12,7 +12,9 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/ncclras/ncclras.h"
 #include "source/scrape/scrape.h"
+#include "source/slurm/slurm.h"
 #include "support/faulty.h"
 
 #define CALLS_MAX 40
@@ -51,16 +53,27 @@ static tc_status make_scrape(void **out, struct tc_error *err)
     return tc_scrape_create(&config, out, err);
 }
 
+static tc_status make_slurm(void **out, struct tc_error *err)
+{
+    struct tc_slurm_config config = {.sacct = TC_LIT("sacct"), .scontrol = TC_LIT("scontrol")};
+    return tc_slurm_create(&config, out, err);
+}
+
+static tc_status make_ncclras(void **out, struct tc_error *err)
+{
+    struct tc_ncclras_config config = {.targets = TC_LIT("h:1\nh:2 job=j\n"), .node = TC_LIT("n")};
+    return tc_ncclras_create(&config, out, err);
+}
+
 static void sources_without_memory(void **state)
 {
     static const struct {
         const struct tc_source_kind *kind;
         tc_status (*make)(void **out, struct tc_error *err);
-    } kinds[] = {{&tc_source_files, make_files},
-                 {&tc_source_dumps, make_dumps},
-                 {&tc_source_kmsg, make_kmsg},
-                 {&tc_source_journal, make_journal},
-                 {&tc_source_scrape, make_scrape}};
+    } kinds[] = {{&tc_source_files, make_files},    {&tc_source_dumps, make_dumps},
+                 {&tc_source_kmsg, make_kmsg},      {&tc_source_journal, make_journal},
+                 {&tc_source_scrape, make_scrape},  {&tc_source_slurm, make_slurm},
+                 {&tc_source_ncclras, make_ncclras}};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         long at = 0;

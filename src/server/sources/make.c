@@ -7,7 +7,9 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/ncclras/ncclras.h"
 #include "source/scrape/scrape.h"
+#include "source/slurm/slurm.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -166,6 +168,51 @@ static tc_status add_scrape(struct tc_source_set *s, const struct local *local,
     return tc_source_set_add(s, &tc_source_scrape, tc_source_scrape.name, state, err);
 }
 
+static tc_status add_slurm(struct tc_source_set *s, struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    if (!is_wanted(c->sources_slurm_enabled,
+                   tc_slurm_is_there(c->sources_slurm_sacct, c->sources_slurm_scontrol))) {
+        return TC_OK;
+    }
+    struct tc_slurm_config config = {
+        .sacct = tc_slice_cstr(c->sources_slurm_sacct),
+        .scontrol = tc_slice_cstr(c->sources_slurm_scontrol),
+        .interval_ns = c->sources_slurm_interval,
+        .timeout_ns = c->sources_slurm_timeout,
+        .back_ns = c->detection_replay_window,
+    };
+    void *state = NULL;
+    TC_TRY(tc_slurm_create(&config, &state, err));
+    say_watched(&tc_source_slurm, TC_LIT("jobs and nodes"));
+    return tc_source_set_add(s, &tc_source_slurm, tc_source_slurm.name, state, err);
+}
+
+static tc_status add_ncclras(struct tc_source_set *s, const struct local *local,
+                             struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    bool is_named = c->sources_ncclras_targets[0] != '\0';
+    bool is_auto = strcmp(c->sources_ncclras_enabled, "auto") == 0;
+    if (!is_wanted(c->sources_ncclras_enabled, is_named || (is_auto && tc_ncclras_is_there()))) {
+        return TC_OK;
+    }
+    struct tc_ncclras_config config = {
+        .targets = is_named ? tc_slice_cstr(c->sources_ncclras_targets) : TC_LIT(TC_NCCLRAS_LOCAL),
+        .node = tc_slice_cstr(local->node),
+        .interval_ns = c->sources_ncclras_interval,
+        .timeout_ns = c->sources_ncclras_timeout,
+    };
+    void *state = NULL;
+    struct tc_error why = {0};
+    tc_status status = tc_ncclras_create(&config, &state, &why);
+    if (status != TC_OK) {
+        return tc_fail(err, status, 0, "sources.ncclras.targets: %s", why.message);
+    }
+    say_watched(&tc_source_ncclras, config.targets);
+    return tc_source_set_add(s, &tc_source_ncclras, tc_source_ncclras.name, state, err);
+}
+
 /* The device may be there and not for us: opening it tells. */
 static bool can_read(const char *path)
 {
@@ -192,5 +239,7 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
     TC_TRY(add_files(s, &local, err));
     TC_TRY(add_dumps(s, err));
     TC_TRY(add_scrape(s, &local, err));
+    TC_TRY(add_slurm(s, err));
+    TC_TRY(add_ncclras(s, &local, err));
     return TC_OK;
 }

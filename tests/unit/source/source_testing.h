@@ -182,7 +182,7 @@ static void write_to(const char *path, const char *mode, const char *bytes, size
     assert_int_equal(fclose(f), 0);
 }
 
-static void append(const struct world *w, const char *name, const char *text)
+static inline void append(const struct world *w, const char *name, const char *text)
 {
     write_to(world_path(w, name), "a", text, strlen(text));
 }
