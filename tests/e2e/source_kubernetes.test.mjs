@@ -106,11 +106,12 @@ describe('a daemon that watches', () => {
     assert.equal(stored(daemon).size, api.history.length);
   });
 
-  test('kills, disconnects and compactions: every object is stored once', async () => {
+  test('kills, disconnects and compactions: every object is stored once', async (t) => {
     const api = await serve({ page: 5 });
     const chance = random(20261118);
     const daemon = make('chaos', api);
     const expected = [];
+    const done = { kills: 0, stops: 0, disconnects: 0 };
     let count = 0;
     const happen = (some) => {
       for (let i = 0; i < some; i++) {
@@ -124,13 +125,15 @@ describe('a daemon that watches', () => {
     for (let round = 0; round < rounds; round++) {
       happen(1 + Math.floor(chance() * 12));
       const what = chance();
-      if (what < 0.3) { await sleep(chance() * 60); api.disconnect({ torn: chance() < 0.5 }); }
+      if (what < 0.3) { await sleep(chance() * 60); api.disconnect({ torn: chance() < 0.5 }); done.disconnects++; }
       if (what > 0.2 && what < 0.4) api.bookmark();
       if (what > 0.4 && what < 0.55) api.expire();
-      if (what > 0.5 && what < 0.7) { api.disconnect(); happen(3); api.compact(); }
+      if (what > 0.5 && what < 0.7) { api.disconnect(); done.disconnects++; happen(3); api.compact(); }
       if (what > 0.6 || round % 3 === 0) {
         await sleep(chance() * 150);
-        await (chance() < 0.7 ? daemon.kill() : daemon.stop());
+        const how = chance() < 0.7 ? 'kill' : 'stop';
+        await daemon[how]();
+        done[`${how}s`]++;
         happen(Math.floor(chance() * 8));
         if (chance() < 0.4) api.compact();
         await daemon.start();
@@ -144,6 +147,32 @@ describe('a daemon that watches', () => {
     assert.deepEqual([...all].filter(([, times]) => times !== 1), [], 'more than once');
     assert.equal(all.size, expected.length);
     assert.ok(api.sent.gone > 0, 'something was compacted');
+    t.diagnostic(`${all.size} objects; ${JSON.stringify({ ...done, ...api.sent })}`);
+  });
+
+  test('a pod that is OOMKilled, and the kernel of its node: one incident that cites both', async () => {
+    const api = await serve();
+    const log = space.file('kern.log');
+    fs.writeFileSync(log, '');
+    const worker = pod('worker-3');
+    worker.metadata.uid = 'dcf459d4-80a5-5117-9789-219ef6881db0';
+    api.change('pods', 'ADDED', worker);
+    const daemon = new Daemon(space.file('oom'), { sources: { node: 'gpu-01', files: { paths: [log], poll: '100ms' }, kubernetes: { url: api.url } } });
+    daemons.push(daemon);
+    await daemon.start();
+    await until('the list', async () => await records(daemon) === 1);
+    const cgroup = '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poddcf459d4_80a5_5117_9789_219ef6881db0.slice';
+    const now = new Date();
+    const clock = now.toISOString().replace('Z', '000+00:00');
+    worker.status = { phase: 'Failed', containerStatuses: [{ name: 'worker', restartCount: 0, state: { terminated: { exitCode: 137, reason: 'OOMKilled', finishedAt: now.toISOString().replace(/\.\d+/u, '') } } }] };
+    api.change('pods', 'MODIFIED', worker);
+    fs.appendFileSync(log, `${clock} gpu-01 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0-1,oom_memcg=${cgroup},task_memcg=${cgroup}/cri-containerd-5f5f.scope,task=python,pid=461754,uid=0\n` +
+      `${clock} gpu-01 kernel: Memory cgroup out of memory: Killed process 461754 (python) total-vm:97617567kB, anon-rss:97517568kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n`);
+    const verdicts = await daemon.untilVerdicts('the kill', (all) => all.some((v) => v['pattern.name'] === 'host_oom' && JSON.stringify(v).includes('train/worker-3')), 30000);
+    const cited = verdicts.flatMap((v) => v.evidence_trail).map((e) => e.raw).filter(Boolean).map((raw) => daemon.cite(raw).toString());
+    assert.ok(cited.some((text) => text.includes('oom-kill:constraint')), cited.join('\n'));
+    await until('the pod in the trail', () => daemon.verdicts().flatMap((v) => v.evidence_trail).map((e) => e.raw).filter(Boolean).some((raw) => daemon.cite(raw).toString().includes('"reason":"OOMKilled"')), 30000, 200);
+    await daemon.stop();
   });
 
   test('one node: its pods, itself and events about it', async () => {
@@ -155,6 +184,27 @@ describe('a daemon that watches', () => {
     await until('the lists', async () => await records(daemon) === 2);
     await daemon.stop();
     assert.deepEqual([...stored(daemon).keys()].sort(), [1001, 1003]);
+  });
+});
+
+describe('accounts', () => {
+  const has = spawnSync('openssl', ['version']).status === 0;
+  test('authority and certificate of the client from files', { skip: !has && 'openssl is not installed' }, async () => {
+    const both = ['key', 'pem'].map((end) => space.file(`self.${end}`));
+    const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=self',
+      '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', both[0], '-out', both[1]], { encoding: 'utf8' });
+    assert.equal(made.status, 0, made.stderr);
+    const [key, cert] = both.map((file) => fs.readFileSync(file));
+    const api = await serve({ tls: { key, cert, ca: cert } });
+    api.change('pods', 'ADDED', pod('worker-0'));
+    const daemon = await make('tls', api, { ca_file: both[1], cert_file: both[1], key_file: both[0] }).start();
+    await until('the list', async () => await records(daemon) === 1);
+    await daemon.stop();
+    const stranger = await make('untrusted', api).start();
+    const one = await untilSource(stranger, 'fail', (source) => source.state === 'failing');
+    assert.match(one.error, /its certificate is not trusted/u);
+    await stranger.stop();
+    assert.equal(stored(stranger).size, 0);
   });
 });
 

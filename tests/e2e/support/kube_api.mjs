@@ -4,6 +4,7 @@
 // version on with bookmarks, and 410 Gone for what was compacted. That kubectl works with it shows
 // that it keeps to the protocol.
 import http from 'node:http';
+import https from 'node:https';
 import { randomUUID } from 'node:crypto';
 
 const KINDS = {
@@ -16,8 +17,9 @@ const gone = (version) => ({ kind: 'Status', apiVersion: 'v1', metadata: {}, sta
 const at = (object, path) => path.split('.').reduce((value, part) => value?.[part], object);
 
 export class KubeApi {
-  constructor({ token = null, page = Infinity } = {}) {
+  constructor({ token = null, page = Infinity, tls = null } = {}) {
     this.token = token;
+    this.tls = tls; // { key, cert, ca }: clients show a certificate of that authority
     this.page = page; // what a page has at most, whatever is asked for
     this.version = 1000;
     this.compacted = 0;
@@ -28,9 +30,10 @@ export class KubeApi {
   }
 
   async start(port = 0) {
-    this.server = http.createServer((request, response) => { response.on('error', () => {}); this.#answer(request, response); });
+    const answer = (request, response) => { response.on('error', () => {}); this.#answer(request, response); };
+    this.server = this.tls ? https.createServer({ ...this.tls, requestCert: true, rejectUnauthorized: true }, answer) : http.createServer(answer);
     await new Promise((resolve) => { this.server.listen(port, '127.0.0.1', resolve); });
-    this.url = `http://127.0.0.1:${this.server.address().port}`;
+    this.url = `${this.tls ? 'https' : 'http'}://127.0.0.1:${this.server.address().port}`;
     return this;
   }
 
