@@ -117,15 +117,13 @@ static uint64_t feed_lines(struct tc_slice text, size_t step)
     uint64_t sum = 7;
     struct tc__kube_lines_ops ops = {judge_line, flush_lines, &sum};
     bool go_on = true;
-    lines.ready = lines.used = lines.records = lines.lost = 0;
-    lines.is_skipping = false;
+    tc__kube_lines_begin(&lines);
     while (go_on && text.len > 0) {
         struct tc_slice part = tc_slice_head(text, step);
         go_on = tc__kube_lines_feed(&lines, part, &ops);
         TC_ASSERT(lines.ready == 0 && lines.used <= sizeof lines.bytes);
         text = tc_slice_from(text, part.len);
     }
-    tc__kube_lines_end(&lines);
     return sum;
 }
 

@@ -107,7 +107,7 @@ describe('a daemon that watches', () => {
   });
 
   test('kills, disconnects and compactions: every object is stored once', async (t) => {
-    const api = await serve({ page: 5 });
+    const api = await serve({ page: Math.max(5, Math.ceil(rounds / 5)) });
     const chance = random(20261118);
     const daemon = make('chaos', api);
     const expected = [];
@@ -135,7 +135,7 @@ describe('a daemon that watches', () => {
         await daemon[how]();
         done[`${how}s`]++;
         happen(Math.floor(chance() * 8));
-        if (chance() < 0.4) api.compact();
+        if (chance() < 0.2) api.compact();
         await daemon.start();
       }
     }

@@ -367,12 +367,11 @@ static enum outcome watch(struct tc__kube_resource *r)
     tc_buf_str(&b, tc_slice_cstr(r->selector));
     add_escaped(&b, "&resourceVersion=", r->place.version);
     path[b.len] = '\0';
-    r->lines.ready = r->lines.used = r->lines.records = 0;
+    tc__kube_lines_begin(&r->lines);
     r->is_gone = r->is_good = r->is_told = false;
     r->why[0] = '\0';
     int64_t begin_ns = tc_mono_ns();
     enum outcome outcome = ask(r, path, take, (int64_t)seconds * TC_SECOND + CALL_NS, &reply);
-    tc__kube_lines_end(&r->lines);
     if (outcome == ENDED) {
         return outcome;
     }

@@ -68,8 +68,8 @@ bool tc__kube_lines_feed(struct tc__kube_lines *l, struct tc_slice bytes,
     return flush(l, ops) && go_on;
 }
 
-void tc__kube_lines_end(struct tc__kube_lines *l)
+void tc__kube_lines_begin(struct tc__kube_lines *l)
 {
-    l->used = l->ready;
+    l->ready = l->used = l->records = l->lost = 0;
     l->is_skipping = false;
 }

@@ -107,8 +107,8 @@ struct tc__kube_lines_ops {
 /* False: no more is wanted. What is whole then is stored. */
 bool tc__kube_lines_feed(struct tc__kube_lines *l, struct tc_slice bytes,
                          const struct tc__kube_lines_ops *ops);
-/* Forgets the beginning of a line: the stream ended there. */
-void tc__kube_lines_end(struct tc__kube_lines *l);
+/* A stream begins. Of the one before, the beginning of a line is forgotten. */
+void tc__kube_lines_begin(struct tc__kube_lines *l);
 
 /* ---- account.c: where the server is, and who asks ---- */
 

@@ -244,7 +244,7 @@ static void lines_are_put_together_whatever_the_pieces(void **state)
         assert_string_equal(stored, "k1\nk2\r\nk3\n");
         assert_int_equal(stored_records, 3);
         assert_int_equal(lines.used, 4);
-        tc__kube_lines_end(&lines);
+        tc__kube_lines_begin(&lines);
         assert_int_equal(lines.used, 0);
     }
 }
@@ -278,6 +278,11 @@ static void a_line_is_bounded(void **state)
     assert_true(tc__kube_lines_feed(&lines, TC_LIT("end of it\nk2\n"), &OPS));
     assert_string_equal(stored, "k1\nk2\n");
     assert_int_equal(stored_records, 3);
+    /* The next stream does not begin in the middle of such a line. */
+    assert_true(tc__kube_lines_feed(&lines, tc_slice_make(text, sizeof text), &OPS));
+    tc__kube_lines_begin(&lines);
+    assert_true(tc__kube_lines_feed(&lines, TC_LIT("k3\n"), &OPS));
+    assert_string_equal(stored, "k1\nk2\nk3\n");
 }
 
 /* ---- accounts ---- */
