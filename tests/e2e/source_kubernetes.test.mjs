@@ -130,7 +130,7 @@ describe('a daemon that watches', () => {
       if (what > 0.4 && what < 0.55) api.expire();
       if (what > 0.5 && what < 0.7) { api.disconnect(); done.disconnects++; happen(3); api.compact(); }
       if (what > 0.6 || round % 3 === 0) {
-        await sleep(chance() * 150);
+        await sleep(chance() * chance() * 800);
         const how = chance() < 0.7 ? 'kill' : 'stop';
         await daemon[how]();
         done[`${how}s`]++;

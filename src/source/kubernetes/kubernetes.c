@@ -328,6 +328,7 @@ static enum tc__kube_verdict judge(void *context, struct tc_slice line)
         return TC__KUBE_DROP;
     }
     r->is_good = true;
+    r->is_moved = event.type == TC__KUBE_BOOKMARK;
     (void)tc__kube_copy(r->place.version, sizeof r->place.version, event.version);
     return event.type == TC__KUBE_OBJECT ? TC__KUBE_KEEP : TC__KUBE_DROP;
 }
@@ -345,6 +346,10 @@ static bool take(void *context, struct tc_slice bytes)
     if (r->lines.lost > 0) {
         tc_port_lost(r->port, r->lines.lost);
         r->lines.lost = 0;
+    }
+    if (go_on && r->is_moved) {
+        r->is_moved = false;
+        (void)store(r, TC_EMPTY, 0);
     }
     if (r->is_good && !r->is_told) {
         r->is_told = true;
@@ -368,15 +373,12 @@ static enum outcome watch(struct tc__kube_resource *r)
     add_escaped(&b, "&resourceVersion=", r->place.version);
     path[b.len] = '\0';
     tc__kube_lines_begin(&r->lines);
-    r->is_gone = r->is_good = r->is_told = false;
+    r->is_gone = r->is_good = r->is_told = r->is_moved = false;
     r->why[0] = '\0';
     int64_t begin_ns = tc_mono_ns();
     enum outcome outcome = ask(r, path, take, (int64_t)seconds * TC_SECOND + CALL_NS, &reply);
     if (outcome == ENDED) {
         return outcome;
-    }
-    if (r->is_good) {
-        (void)store(r, TC_EMPTY, 0); /* a bookmark may have moved it */
     }
     if (r->is_gone) {
         return GONE;

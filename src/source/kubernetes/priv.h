@@ -140,9 +140,10 @@ struct tc__kube_resource {
     unsigned page; /* objects of a page */
     struct tc__kube_place place;
     struct tc__kube_lines lines;
-    bool is_gone; /* of the watch: its version is too old */
-    bool is_good; /* something came */
-    bool is_told; /* and counts as a watch that works */
+    bool is_gone;  /* of the watch: its version is too old */
+    bool is_good;  /* something came */
+    bool is_told;  /* and counts as a watch that works */
+    bool is_moved; /* the last was a bookmark: no bytes, and a new version */
     char why[TC_ERROR_MESSAGE_MAX];
     /* What follows is guarded by the source's lock. */
     enum tc_source_state state;
