@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon's sources read besides logs: patterns of the configuration, positions, names of
- * batches and of rotated files, targets and answers of exporters, and whether a dump is whole. What
- * is taken must be within bounds, and a position that is read is written the same.
+ * batches and of rotated files, targets and answers of exporters, lists and watches of Kubernetes,
+ * and whether a dump is whole. What is taken must be within bounds, and a position that is read is
+ * written the same.
  */
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/json/raw.h"
 #include "source/files/dumps.h"
 #include "source/files/priv.h"
+#include "source/kubernetes/priv.h"
 #include "source/scrape/priv.h"
 #include "stored/batch_name.h"
 
@@ -85,6 +88,71 @@ static void read_scrape(struct tc_slice text)
     }
 }
 
+static enum tc__kube_verdict judge_line(void *context, struct tc_slice line)
+{
+    struct tc__kube_event event = tc__kube_event_read(line);
+    (void)context;
+    TC_ASSERT(line.len > 0 && event.version.len < TC__KUBE_VERSION_MAX);
+    TC_ASSERT(event.type == TC__KUBE_UNKNOWN || event.type == TC__KUBE_ERROR ||
+              event.version.len > 0);
+    return event.type == TC__KUBE_OBJECT  ? TC__KUBE_KEEP
+           : event.type == TC__KUBE_ERROR ? TC__KUBE_END
+                                          : TC__KUBE_DROP;
+}
+
+/* Sums up what would be stored. */
+static bool flush_lines(void *context, struct tc_slice lines, uint64_t records)
+{
+    uint64_t *sum = context;
+    TC_ASSERT(lines.len > 0 && lines.ptr[lines.len - 1] == '\n' && records > 0);
+    for (size_t i = 0; i < lines.len; i++) {
+        *sum = *sum * 31 + (unsigned char)lines.ptr[i];
+    }
+    return true;
+}
+
+static uint64_t feed_lines(struct tc_slice text, size_t step)
+{
+    static struct tc__kube_lines lines;
+    uint64_t sum = 7;
+    struct tc__kube_lines_ops ops = {judge_line, flush_lines, &sum};
+    bool go_on = true;
+    tc__kube_lines_begin(&lines);
+    while (go_on && text.len > 0) {
+        struct tc_slice part = tc_slice_head(text, step);
+        go_on = tc__kube_lines_feed(&lines, part, &ops);
+        TC_ASSERT(lines.ready == 0 && lines.used <= sizeof lines.bytes);
+        text = tc_slice_from(text, part.len);
+    }
+    return sum;
+}
+
+/* A stream gives the same whatever its pieces; a list; a position that is written as it was. */
+static void read_kubernetes(struct tc_slice text)
+{
+    struct tc__kube_place place;
+    struct tc__kube_place again;
+    struct tc__kube_page page;
+    char written[TC_SOURCE_POSITION_MAX];
+    struct tc_buf b = tc_buf_make(written, sizeof written);
+    TC_ASSERT(feed_lines(text, text.len + 1) == feed_lines(text, 7));
+    if (tc__kube_page_read(text, &page)) {
+        struct tc_slice item;
+        place = (struct tc__kube_place){0};
+        for (size_t at = 0; tc_json_raw_element(page.items, &at, &item);) {
+            char key[TC__KUBE_KEY_MAX];
+            struct tc_slice version;
+            tc__kube_item_read(item, key, &version);
+            (void)tc__kube_place_take(&place, page.version, tc_slice_cstr(key), version);
+        }
+    }
+    if (tc__kube_place_read(text, &place)) {
+        tc__kube_place_write(&b, &place);
+        TC_ASSERT(!b.overflowed && tc__kube_place_read(tc_buf_slice(&b), &again));
+        TC_ASSERT(strcmp(place.version, again.version) == 0 && strcmp(place.key, again.key) == 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct tc_batch_said said;
@@ -100,5 +168,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     TC_ASSERT(from.len < text.len || text.len == 0);
     (void)tc_dump_is_whole(text);
     read_scrape(text);
+    read_kubernetes(text);
     return 0;
 }

@@ -38,6 +38,10 @@ struct tc_http_client {
     const char *refused; /* why a callback ended the call; NULL: none did */
     bool cut;
     struct tc_grow body;
+    tc_http_sink sink; /* of a stream; NULL: the body is kept */
+    void *sink_context;
+    bool is_enough;     /* the sink wants no more */
+    int64_t timeout_ns; /* of a call */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -67,6 +71,14 @@ static size_t on_body(char *data, size_t size, size_t count, void *context)
 {
     struct tc_http_client *c = context;
     size_t len = size * count;
+    long status = 0;
+    if (c->sink != NULL) {
+        (void)c->curl->easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    }
+    if (status == 200) {
+        c->is_enough = c->is_enough || !c->sink(c->sink_context, tc_slice_make(data, len));
+        return c->is_enough ? 0 : len;
+    }
     size_t room = TC_HTTP_REPLY_MAX - c->body.buf.len;
     c->cut = len > room;
     tc_grow_str(&c->body, tc_slice_make(data, c->cut ? room : len));
@@ -137,15 +149,19 @@ static tc_status take_url(struct tc_http_client *c, const char *text, struct tc_
     return TC_OK;
 }
 
-/* What holds for all calls. The first code that is no CURLE_OK. */
-static CURLcode set_options(struct tc_http_client *c, int64_t timeout_ns)
+static CURLcode set_timeout(struct tc_http_client *c, int64_t timeout_ns)
 {
-    int64_t timeout_ms = (timeout_ns + 999999) / 1000000;
+    int64_t ms = (timeout_ns + 999999) / 1000000;
+    return c->curl->easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)(ms > INT_MAX ? INT_MAX : ms));
+}
+
+/* What holds for all calls. The first code that is no CURLE_OK. */
+static CURLcode set_options(struct tc_http_client *c)
+{
     const struct {
         CURLoption option;
         long value;
     } numbers[] = {
-        {CURLOPT_TIMEOUT_MS, (long)(timeout_ms > INT_MAX ? INT_MAX : timeout_ms)},
         {CURLOPT_NOSIGNAL, 1},
         {CURLOPT_FOLLOWLOCATION, 0},
         {CURLOPT_SSL_VERIFYPEER, 1},
@@ -154,6 +170,10 @@ static CURLcode set_options(struct tc_http_client *c, int64_t timeout_ns)
         {CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1},
         {CURLOPT_HTTP09_ALLOWED, 0},
         {CURLOPT_PATH_AS_IS, 1},
+        /* A stream's peer may be silent for long, or gone. */
+        {CURLOPT_TCP_KEEPALIVE, 1},
+        {CURLOPT_TCP_KEEPIDLE, 30},
+        {CURLOPT_TCP_KEEPINTVL, 10},
     };
     const struct {
         CURLoption option;
@@ -168,7 +188,7 @@ static CURLcode set_options(struct tc_http_client *c, int64_t timeout_ns)
         {CURLOPT_CAINFO, secure_getenv("SSL_CERT_FILE")},
         {CURLOPT_CAPATH, secure_getenv("SSL_CERT_DIR")},
     };
-    CURLcode code = CURLE_OK;
+    CURLcode code = set_timeout(c, c->timeout_ns);
     for (size_t i = 0; i < TC_COUNT(numbers) && code == CURLE_OK; i++) {
         code = c->curl->easy_setopt(c->easy, numbers[i].option, numbers[i].value);
     }
@@ -192,7 +212,8 @@ static tc_status prepare(struct tc_http_client *c, const char *url, int64_t time
     if (c->easy == NULL || c->multi == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for a connection to %s", c->authority);
     }
-    CURLcode code = set_options(c, timeout_ns);
+    c->timeout_ns = timeout_ns;
+    CURLcode code = set_options(c);
     return code == CURLE_OK
                ? TC_OK
                : tc_fail(err, TC_E_UNSUPPORTED, 0, "libcurl: %s; 7.85 or newer is wanted",
@@ -405,7 +426,7 @@ static tc_status transfer(struct tc_http_client *c, struct tc_error *err)
     if (message == NULL) {
         return tc_fail(err, TC_E_IO, 0, "%s: %s", c->authority, curl->multi_strerror(code));
     }
-    bool done = message->data.result == CURLE_OK || (c->cut && !c->body.failed);
+    bool done = message->data.result == CURLE_OK || c->is_enough || (c->cut && !c->body.failed);
     return done ? TC_OK
                 : explain(c, c->body.failed ? CURLE_OUT_OF_MEMORY : message->data.result, err);
 }
@@ -432,6 +453,7 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
     tc_buf_reset(&c->body.buf);
     c->body.failed = false;
     c->cut = false;
+    c->is_enough = false;
     c->refused = NULL;
     c->reply_head_len = 0;
     c->request_len = body.len;
@@ -448,5 +470,18 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
     }
     (void)c->curl->multi_remove_handle(c->multi, c->easy);
     c->curl->slist_free_all(list);
+    return status;
+}
+
+tc_status tc_http_client_stream(struct tc_http_client *c, const char *path, struct tc_slice headers,
+                                int64_t timeout_ns, tc_http_sink sink, void *context,
+                                struct tc_http_reply *out_reply, struct tc_error *err)
+{
+    c->sink = sink;
+    c->sink_context = context;
+    (void)set_timeout(c, timeout_ns);
+    tc_status status = tc_http_client_call(c, "GET", path, headers, TC_EMPTY, out_reply, err);
+    (void)set_timeout(c, c->timeout_ns);
+    c->sink = NULL;
     return status;
 }

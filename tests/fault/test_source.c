@@ -12,6 +12,7 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/kubernetes/kubernetes.h"
 #include "source/ncclras/ncclras.h"
 #include "source/scrape/scrape.h"
 #include "source/slurm/slurm.h"
@@ -65,15 +66,27 @@ static tc_status make_ncclras(void **out, struct tc_error *err)
     return tc_ncclras_create(&config, out, err);
 }
 
+static tc_status make_kubernetes(void **out, struct tc_error *err)
+{
+    struct tc_kubernetes_config config = {.url = "http://h:1",
+                                          .token_file = "",
+                                          .ca_file = "",
+                                          .cert_file = "",
+                                          .key_file = "",
+                                          .node = TC_LIT("n"),
+                                          .watch_ns = TC_SECOND};
+    return tc_kubernetes_create(&config, out, err);
+}
+
 static void sources_without_memory(void **state)
 {
     static const struct {
         const struct tc_source_kind *kind;
         tc_status (*make)(void **out, struct tc_error *err);
-    } kinds[] = {{&tc_source_files, make_files},    {&tc_source_dumps, make_dumps},
-                 {&tc_source_kmsg, make_kmsg},      {&tc_source_journal, make_journal},
-                 {&tc_source_scrape, make_scrape},  {&tc_source_slurm, make_slurm},
-                 {&tc_source_ncclras, make_ncclras}};
+    } kinds[] = {{&tc_source_files, make_files},     {&tc_source_dumps, make_dumps},
+                 {&tc_source_kmsg, make_kmsg},       {&tc_source_journal, make_journal},
+                 {&tc_source_scrape, make_scrape},   {&tc_source_slurm, make_slurm},
+                 {&tc_source_ncclras, make_ncclras}, {&tc_source_kubernetes, make_kubernetes}};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         long at = 0;

@@ -7,6 +7,7 @@
 #include "source/files/files.h"
 #include "source/journal.h"
 #include "source/kmsg.h"
+#include "source/kubernetes/kubernetes.h"
 #include "source/ncclras/ncclras.h"
 #include "source/scrape/scrape.h"
 #include "source/slurm/slurm.h"
@@ -213,6 +214,38 @@ static tc_status add_ncclras(struct tc_source_set *s, const struct local *local,
     return tc_source_set_add(s, &tc_source_ncclras, tc_source_ncclras.name, state, err);
 }
 
+static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    bool is_named = c->sources_kubernetes_url[0] != '\0';
+    if (!is_wanted(c->sources_kubernetes_enabled, is_named || tc_kubernetes_is_there())) {
+        return TC_OK;
+    }
+    struct tc_kubernetes_config config = {
+        .url = c->sources_kubernetes_url,
+        .token_file = c->sources_kubernetes_token_file,
+        .ca_file = c->sources_kubernetes_ca_file,
+        .cert_file = c->sources_kubernetes_cert_file,
+        .key_file = c->sources_kubernetes_key_file,
+        .node = tc_slice_cstr(c->sources_kubernetes_node),
+        .watch_ns = c->sources_kubernetes_watch,
+    };
+    void *state = NULL;
+    struct tc_error why = {0};
+    tc_status status = tc_kubernetes_create(&config, &state, &why);
+    if (status != TC_OK && !is_named && strcmp(c->sources_kubernetes_enabled, "auto") == 0) {
+        tc_log_fields(TC_LOG_WARN, "the cluster cannot be watched",
+                      TC_LOG_CSTR("error", why.message));
+        return TC_OK;
+    }
+    if (status != TC_OK) {
+        return tc_fail(err, status, 0, "sources.kubernetes: %s", why.message);
+    }
+    say_watched(&tc_source_kubernetes,
+                is_named ? tc_slice_cstr(config.url) : TC_LIT("this cluster"));
+    return tc_source_set_add(s, &tc_source_kubernetes, tc_source_kubernetes.name, state, err);
+}
+
 /* The device may be there and not for us: opening it tells. */
 static bool can_read(const char *path)
 {
@@ -241,5 +274,5 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
     TC_TRY(add_scrape(s, &local, err));
     TC_TRY(add_slurm(s, err));
     TC_TRY(add_ncclras(s, &local, err));
-    return TC_OK;
+    return add_kubernetes(s, err);
 }

@@ -6,10 +6,10 @@
 #include "source/scrape/scrape.h"
 
 #include "base/clock.h"
-#include "base/os/io.h"
 #include "codec/samples.h"
 #include "observe/log.h"
 #include "source/scrape/priv.h"
+#include "source/token_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,6 @@
 #define CHUNKS_MAX 32
 /* What a thread needs: libcurl and TLS. */
 #define STACK_BYTES ((size_t)512 << 10)
-#define TOKEN_MAX 4096
 #define HEADERS                                                                   \
     "Accept: text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0" \
     ";q=0.8,*/*;q=0.1\r\n"
@@ -90,33 +89,6 @@ tc_status tc_scrape_create(const struct tc_scrape_config *config, void **out_sta
 
 /* ---- one answer ---- */
 
-/* The headers of a request. Tokens are read each time: those of Kubernetes change every hour. */
-static tc_status make_headers(const struct tc__target *t, struct tc_buf *b, struct tc_error *err)
-{
-    tc_buf_lit(b, HEADERS);
-    if (t->at.token_file[0] == '\0') {
-        return TC_OK;
-    }
-    char bytes[TOKEN_MAX];
-    ssize_t n = tc_io_read_path(t->at.token_file, bytes, sizeof bytes);
-    if (n < 0) {
-        return tc_fail_errno(err, t->at.token_file);
-    }
-    struct tc_slice token = tc_slice_trim(tc_slice_make(bytes, (size_t)n));
-    bool is_token = token.len > 0 && (size_t)n < sizeof bytes;
-    for (size_t i = 0; i < token.len; i++) {
-        is_token = is_token && token.ptr[i] > ' ' && token.ptr[i] < 0x7f;
-    }
-    if (!is_token) {
-        return tc_fail(err, TC_E_USAGE, 0, "%s: holds no bearer token: one line without blanks",
-                       t->at.token_file);
-    }
-    tc_buf_lit(b, "Authorization: Bearer ");
-    tc_buf_str(b, token);
-    tc_buf_lit(b, "\r\n");
-    return TC_OK;
-}
-
 /* Whether what came can be taken for what was asked. */
 static tc_status check_reply(const struct tc_http_reply *reply, struct tc_error *err)
 {
@@ -169,12 +141,13 @@ static tc_status store(struct tc__target *t, struct tc_slice text)
 /* False: it failed, or the daemon ends. */
 static bool scrape(struct tc__target *t)
 {
-    char headers[sizeof HEADERS + TOKEN_MAX + 64];
+    char headers[sizeof HEADERS + TC__TOKEN_HEADER_MAX];
     struct tc_buf b = tc_buf_make(headers, sizeof headers);
     struct tc_http_reply reply = {0};
     struct tc_error err = {0};
     int64_t begin_ns = tc_mono_ns();
-    tc_status status = make_headers(t, &b, &err);
+    tc_buf_lit(&b, HEADERS);
+    tc_status status = tc__token_header(t->at.token_file, &b, &err);
     if (status == TC_OK) {
         status = tc_http_client_call(t->client, "GET", t->at.path, tc_buf_slice(&b), TC_EMPTY,
                                      &reply, &err);

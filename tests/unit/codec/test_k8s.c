@@ -39,6 +39,28 @@ static void core_event_is_read_whole(void **state)
     SAME(raw_of(0), EVICTED);
 }
 
+/* As a watch sends them, and as the daemon stores objects of a list, which have no kind. */
+static void events_of_a_watch_are_read_as_what_they_hold(void **state)
+{
+    static const char first[] = "{\"type\":\"MODIFIED\",\"object\":" EVICTED "}";
+    static const char second[] =
+        "{\"type\":\"ADDED\",\"object\":{\"reason\":\"R\",\"involvedObject\":{\"kind\":\"Node\","
+        "\"name\":\"n\"}}}";
+    char text[4096];
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s\n%s\n", first, second);
+    assert_int_equal(sniff(text), TC_SNIFF_SURE);
+    assert_int_equal(decode(text), TC_OK);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.events[0].kind, TC_EVENT_K8S_EVENT);
+    SAME(t.events[0].k8s.reason, "Evicted");
+    SAME(t.events[0].scope.pod, "w-0");
+    SAME(raw_of(0), first);
+    SAME(t.events[1].k8s.reason, "R");
+    SAME(t.events[1].scope.node, "n");
+    SAME(raw_of(1), second);
+}
+
 static void modern_event_is_read_with_its_own_names(void **state)
 {
     (void)state;
@@ -750,6 +772,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(core_event_is_read_whole, setup),
+        cmocka_unit_test_setup(events_of_a_watch_are_read_as_what_they_hold, setup),
         cmocka_unit_test_setup(modern_event_is_read_with_its_own_names, setup),
         cmocka_unit_test_setup(times_are_preferred_in_order_and_bad_ones_fall_through, setup),
         cmocka_unit_test_setup(the_first_time_of_a_series_is_when_it_was_first_seen, setup),

@@ -537,6 +537,59 @@ static void retry_after_is_seconds_or_a_date(void **state)
     assert_int_equal(retry_after(""), 0);
 }
 
+/* ---- streams ---- */
+
+struct gathered {
+    char text[64];
+    size_t calls;
+    size_t wanted; /* bytes, then no more */
+};
+
+static bool gather(void *context, struct tc_slice bytes)
+{
+    struct gathered *g = context;
+    g->calls++;
+    (void)strncat(g->text, bytes.ptr, bytes.len);
+    return strlen(g->text) < g->wanted;
+}
+
+static tc_status stream(struct gathered *g, size_t wanted, int64_t timeout_ns)
+{
+    *g = (struct gathered){.wanted = wanted};
+    return tc_http_client_stream(client, "/s", TC_EMPTY, timeout_ns, gather, g, &reply, &err);
+}
+
+static void a_stream_is_handed_over_as_it_comes(void **state)
+{
+    static const struct peer_step steps[] = {
+        {.act = PEER_DRIP, .text = OK_REPLY},
+        {.act = PEER_REPLY, .text = "HTTP/1.1 410 Gone\r\nContent-Length: 3\r\n\r\nold"},
+        {.act = PEER_REPLY, .text = OK_REPLY},
+        {.act = PEER_REPLY_CLOSE, .text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart"},
+        {.act = PEER_REPLY, .text = OK_REPLY},
+        {.act = PEER_SILENT},
+    };
+    struct gathered g;
+    (void)state;
+    begin(steps, COUNT(steps), 10 * TC_SECOND);
+    assert_int_equal(stream(&g, 99, 10 * TC_SECOND), TC_OK);
+    assert_string_equal(g.text, "hi");
+    assert_int_equal(g.calls, 2);
+    assert_reply(200, "");
+    assert_int_equal(stream(&g, 99, 10 * TC_SECOND), TC_OK);
+    assert_int_equal(g.calls, 0);
+    assert_reply(410, "old");
+    assert_int_equal(stream(&g, 1, 10 * TC_SECOND), TC_OK); /* enough */
+    assert_string_equal(g.text, "hi");
+    assert_int_equal(stream(&g, 99, 10 * TC_SECOND), TC_E_IO); /* it broke off, after this */
+    assert_string_equal(g.text, "part");
+    assert_int_equal(call(TC_EMPTY), TC_OK); /* a call is one again */
+    assert_reply(200, "hi");
+    assert_int_equal(stream(&g, 99, TC_SECOND / 20), TC_E_IO);
+    assert_error("timed out");
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -560,6 +613,7 @@ int main(void)
         cmocka_unit_test(addresses_are_checked),
         cmocka_unit_test(messages_name_host_and_port),
         cmocka_unit_test(retry_after_is_seconds_or_a_date),
+        cmocka_unit_test(a_stream_is_handed_over_as_it_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
