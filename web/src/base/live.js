@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { address, ask, headers, onToken } from './api.js';
 
 // The first page is small and shown at once (index.html has it on its way already); what detection keeps is bounded, and so is this.
-const FIRST_PAGE = 25;
+const FIRST_PAGE = 10;
 const PAGE = 500;
 const PAGES_MAX = 10;
 const RETRY_MS = [1000, 2000, 5000, 10000];
