@@ -100,7 +100,7 @@ tc_status tc_claim_write(const struct tc_claim *claim, char **out_text, size_t *
 static double real_of(struct tc_json object, struct tc_slice key)
 {
     struct tc_json v;
-    double value = NAN;
+    double value = (double)NAN;
     return tc_json_get(object, key, &v) && tc_json_double(v, &value) ? value : (double)NAN;
 }
 
@@ -185,7 +185,7 @@ static void read_members(struct tc_json root, struct tc_claim *c)
     c->query_digest = tc_json_get_string(root, TC_LIT("query_spec_digest"));
     c->statement = tc_json_get_string(root, TC_LIT("statement"));
     c->value = real_of(root, TC_LIT("value"));
-    c->low = c->high = c->level = c->level_asked = c->spread = NAN;
+    c->low = c->high = c->level = c->level_asked = c->spread = (double)NAN;
     if (tc_json_get(root, TC_LIT("confidence"), &part)) {
         c->low = real_of(part, TC_LIT("low"));
         c->high = real_of(part, TC_LIT("high"));

@@ -20,7 +20,7 @@ size_t tc__run_to_look_at(const struct tc_report *r)
     }
     const struct tc_series *s = pair->sides[TC_SIDE_CANDIDATE].series;
     double sign = s->better == TC_BETTER_HIGHER ? -1 : 1;
-    double worst = -INFINITY;
+    double worst = -(double)INFINITY;
     for (size_t i = 0; i < s->count; i++) {
         if (sign * s->values[i] > worst) {
             worst = sign * s->values[i];

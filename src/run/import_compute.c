@@ -117,7 +117,7 @@ static double gpus_of_run(const struct tc__import *i)
 static double cell(const struct tc_rows *rows, size_t column, size_t row)
 {
     if (tc_rows_is_null(rows, column, row)) {
-        return NAN;
+        return (double)NAN;
     }
     return rows->columns[column].type == TC_COLUMN_REAL
                ? tc_rows_get_real(rows, column, row)

@@ -92,7 +92,7 @@ static size_t read_mix(const struct tc__import *i, struct length *mix)
 /* "in=1024 out=128 ..." */
 static double in_point(struct tc_slice point, const char *key)
 {
-    double value = NAN;
+    double value = (double)NAN;
     while (point.len > 0) {
         struct tc_slice word = tc_slice_cut(point, ' ', &point);
         struct tc_slice text;
@@ -101,7 +101,7 @@ static double in_point(struct tc_slice point, const char *key)
             return value;
         }
     }
-    return NAN;
+    return (double)NAN;
 }
 
 static double mean_of(const struct tc_rows *rows, size_t row, size_t tokens)

@@ -102,16 +102,16 @@ static bool find_source(struct tc_slice name, uint8_t *out_source, uint8_t *out_
 static uint64_t hash_labels(const struct tc_sample *sample, double *out_le)
 {
     uint64_t sum = 0;
-    *out_le = NAN;
+    *out_le = (double)NAN;
     for (size_t n = 0; n < sample->label_count; n++) {
         const struct tc_sample_label *l = &sample->labels[n];
         if (!tc_slice_eq(l->key, TC_LIT("le"))) {
             sum += tc_slice_hash(l->value, tc_slice_hash(l->key, 0));
         } else if (tc_slice_eq_nocase(l->value, TC_LIT("+Inf")) ||
                    tc_slice_eq_nocase(l->value, TC_LIT("Inf"))) {
-            *out_le = INFINITY;
+            *out_le = (double)INFINITY;
         } else if (!tc_map_parse_number(l->value, out_le)) {
-            *out_le = NAN;
+            *out_le = (double)NAN;
         }
     }
     return sum;
@@ -235,7 +235,7 @@ static double quantile(const struct rise *r, double q)
     double total = r->bound_count > 0 ? r->counts[r->bound_count - 1] : 0;
     double rank = q * total;
     if (total <= 0 || r->bound_count < 2 || isfinite(r->bounds[r->bound_count - 1])) {
-        return NAN;
+        return (double)NAN;
     }
     size_t n = 0;
     while (n + 1 < r->bound_count && r->counts[n] < rank) {

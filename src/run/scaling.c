@@ -41,7 +41,7 @@ static double per_gpu_of(const struct tc_rows *rows, size_t row, int64_t gpus)
             return tc_rows_get_real(rows, in_all[n], row) / (double)gpus;
         }
     }
-    return NAN;
+    return (double)NAN;
 }
 
 /* What a row says; false when it does not say all. */
@@ -98,7 +98,7 @@ double tc__scaling_of(const struct tc__scaling *s, const struct tc_rows *rows, s
     int64_t gpus;
     double per_gpu;
     if (!read_row(rows, row, &key, &gpus, &per_gpu)) {
-        return NAN;
+        return (double)NAN;
     }
     for (size_t n = 0; n < s->count; n++) {
         const struct tc__scaling_base *b = &s->bases[n];
@@ -106,7 +106,7 @@ double tc__scaling_of(const struct tc__scaling *s, const struct tc_rows *rows, s
             return 100 * per_gpu / (b->per_gpu / (double)b->rows);
         }
     }
-    return NAN;
+    return (double)NAN;
 }
 
 /* ---- in the warehouse ---- */
