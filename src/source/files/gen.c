@@ -204,14 +204,16 @@ static void write_path(struct tc_buf *b, const char *path)
 static bool read_path(struct tc_slice text, char out[TC__FILE_PATH_MAX + 1])
 {
     size_t len = 0;
-    for (size_t i = 0; i < text.len && len < TC__FILE_PATH_MAX; i++) {
+    for (size_t i = 0; i < text.len; i++) {
         uint64_t byte = (unsigned char)text.ptr[i];
         if (text.ptr[i] == '%') {
-            if (i + 2 >= text.len || tc_slice_hex(tc_slice_make(text.ptr + i + 1, 2), &byte) != 2 ||
-                byte == 0) {
+            if (i + 2 >= text.len || tc_slice_hex(tc_slice_make(text.ptr + i + 1, 2), &byte) != 2) {
                 return false;
             }
             i += 2;
+        }
+        if (byte == 0 || len == TC__FILE_PATH_MAX) {
+            return false;
         }
         out[len++] = (char)byte;
     }

@@ -31,7 +31,8 @@ static bool is_name(struct tc_slice text)
 {
     bool is = text.len > 0;
     for (size_t i = 0; i < text.len; i++) {
-        is = is && (tc_is_word(text.ptr[i]) || strchr("-.:/", text.ptr[i]) != NULL);
+        is = is && (tc_is_word(text.ptr[i]) ||
+                    tc_slice_find_byte(TC_LIT("-.:/"), text.ptr[i]) != TC_NPOS);
     }
     return is;
 }
