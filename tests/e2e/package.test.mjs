@@ -70,7 +70,7 @@ describe('the unit', { skip: without('systemd-analyze') }, () => {
   });
 });
 
-const skip = process.getuid() !== 0 ? 'needs root' : without('mmdebstrap', 'systemd-nspawn', 'cpack', 'dpkg-deb', 'dpkg-shlibdeps');
+const skip = process.getuid() !== 0 ? 'needs root' : without('mmdebstrap', 'systemd-nspawn', 'cpack', 'dpkg-deb', 'dpkg-shlibdeps', 'file');
 
 describe('the package', { skip }, () => {
   let deb;
