@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ncclras/priv.h"
-
-#include <string.h>
-
-#define SHOWN_MAX 120
-
-static tc_status wrong(struct tc_error *err, struct tc_slice line, const char *why)
-{
-    return tc_fail(err, TC_E_USAGE, 0, "\"%.*s\": %s", TC_FMT(tc_slice_head(line, SHOWN_MAX)), why);
-}
-
-/* False: it does not fit. */
-static bool copy(char *to, size_t size, struct tc_slice text)
-{
-    if (text.len >= size) {
-        return false;
-    }
-    if (text.len > 0) {
-        memcpy(to, text.ptr, text.len);
-    }
-    to[text.len] = '\0';
-    return true;
-}
-
-static bool is_loopback(struct tc_slice host)
-{
-    return tc_slice_eq_nocase(host, TC_LIT("localhost")) || tc_slice_starts(host, TC_LIT("127.")) ||
-           tc_slice_eq(host, TC_LIT("::1"));
-}
+#include "source/text_priv.h"
 
 /* "host:port", "[::1]:port". */
 static bool split(struct tc_slice text, struct tc_slice *out_host, struct tc_slice *out_port)
@@ -65,11 +38,13 @@ tc_status tc__ras_address_read(struct tc_slice line, struct tc_slice local,
     struct tc_slice at = tc_slice_cut(tc_slice_trim(line), ' ', &words);
     *out = (struct tc__ras_address){0};
     if (!is_printable(line) || !split(at, &host, &port)) {
-        return wrong(err, line, "write host:port, with the port of NCCL_RAS_ADDR");
+        return tc__text_wrong(err, line, "write host:port, with the port of NCCL_RAS_ADDR");
     }
-    bool fits = copy(out->name, sizeof out->name, at) && copy(out->host, sizeof out->host, host) &&
-                copy(out->port, sizeof out->port, port) &&
-                copy(out->node, sizeof out->node, is_loopback(host) ? local : host);
+    bool fits =
+        tc__text_fill(out->name, sizeof out->name, at) &&
+        tc__text_fill(out->host, sizeof out->host, host) &&
+        tc__text_fill(out->port, sizeof out->port, port) &&
+        tc__text_fill(out->node, sizeof out->node, tc__host_is_loopback(host) ? local : host);
     while (words.len > 0) {
         struct tc_slice value;
         struct tc_slice word = tc_slice_cut(words, ' ', &words);
@@ -79,11 +54,11 @@ tc_status tc__ras_address_read(struct tc_slice line, struct tc_slice local,
             continue;
         }
         if (value.len == 0 || (!is_node && !tc_slice_eq(key, TC_LIT("job")))) {
-            return wrong(err, line, "behind an address stand node= or job=");
+            return tc__text_wrong(err, line, "behind an address stand node= or job=");
         }
-        fits = fits && copy(is_node ? out->node : out->job, TC__RAS_HOST_MAX, value);
+        fits = fits && tc__text_fill(is_node ? out->node : out->job, TC__RAS_HOST_MAX, value);
     }
-    return fits ? TC_OK : wrong(err, line, "hosts and names have at most 255 bytes");
+    return fits ? TC_OK : tc__text_wrong(err, line, "hosts and names have at most 255 bytes");
 }
 
 /* ---- reports ---- */

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/scrape/priv.h"
+#include "source/text_priv.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#define SHOWN_MAX 120
-
-static tc_status wrong(struct tc_error *err, struct tc_slice line, const char *why)
-{
-    return tc_fail(err, TC_E_USAGE, 0, "\"%.*s\": %s", TC_FMT(tc_slice_head(line, SHOWN_MAX)), why);
-}
-
-/* False: it does not fit. */
-static bool copy(char *to, size_t size, struct tc_slice text)
-{
-    if (text.len >= size) {
-        return false;
-    }
-    memcpy(to, text.ptr, text.len);
-    to[text.len] = '\0';
-    return true;
-}
 
 static bool is_address(struct tc_slice text)
 {
@@ -47,12 +29,6 @@ static struct tc_slice host_of(struct tc_slice authority)
     return tc_slice_cut(authority, ':', &rest);
 }
 
-static bool is_loopback(struct tc_slice host)
-{
-    return tc_slice_eq_nocase(host, TC_LIT("localhost")) || tc_slice_starts(host, TC_LIT("127.")) ||
-           tc_slice_eq(host, TC_LIT("::1"));
-}
-
 static tc_status read_words(struct tc_slice line, struct tc_slice words,
                             struct tc__target_address *out, struct tc_error *err)
 {
@@ -65,11 +41,11 @@ static tc_status read_words(struct tc_slice line, struct tc_slice words,
             continue;
         }
         if (value.len == 0 || (!is_node && !tc_slice_eq(key, TC_LIT("token_file")))) {
-            return wrong(err, line, "behind an address stand node= or token_file=");
+            return tc__text_wrong(err, line, "behind an address stand node= or token_file=");
         }
-        if (!(is_node ? copy(out->node, sizeof out->node, value)
-                      : copy(out->token_file, sizeof out->token_file, value))) {
-            return wrong(err, line, "a value behind the address is too long");
+        if (!(is_node ? tc__text_fill(out->node, sizeof out->node, value)
+                      : tc__text_fill(out->token_file, sizeof out->token_file, value))) {
+            return tc__text_wrong(err, line, "a value behind the address is too long");
         }
     }
     return TC_OK;
@@ -86,12 +62,12 @@ static tc_status split_url(struct tc_slice line, struct tc_slice url,
     }
     struct tc_slice path = tc_slice_from(url, slash);
     if (tc_slice_find_byte(path, '#') != TC_NPOS) {
-        return wrong(err, line, "an address to scrape has no fragment (#)");
+        return tc__text_wrong(err, line, "an address to scrape has no fragment (#)");
     }
-    if (!copy(out->url, sizeof out->url, url)) {
-        return wrong(err, line, "an address has at most 1,023 bytes");
+    if (!tc__text_fill(out->url, sizeof out->url, url)) {
+        return tc__text_wrong(err, line, "an address has at most 1,023 bytes");
     }
-    (void)copy(out->base, sizeof out->base, tc_slice_head(url, slash));
+    (void)tc__text_fill(out->base, sizeof out->base, tc_slice_head(url, slash));
     (void)snprintf(out->path, sizeof out->path, "%s%.*s",
                    path.len > 0 && path.ptr[0] == '?' ? "/" : "",
                    TC_FMT(path.len == 0 ? TC_LIT("/metrics") : path));
@@ -108,19 +84,21 @@ tc_status tc__target_read(struct tc_slice line, struct tc_slice local,
     if (!is_address(url)) {
         name = tc_slice_cut(url, '=', &url);
         if (!is_address(url) || !is_name(name)) {
-            return wrong(err, line,
-                         "write http://host:port/metrics, https://... or name=http://...; a name "
-                         "has letters, digits and - _ . : /");
+            return tc__text_wrong(
+                err, line,
+                "write http://host:port/metrics, https://... or name=http://...; a name "
+                "has letters, digits and - _ . : /");
         }
     }
     TC_TRY(split_url(line, url, out, err));
-    if (!copy(out->name, sizeof out->name, name.len > 0 ? name : url)) {
-        return wrong(err, line, "a name has at most 127 bytes, and so long an address needs one");
+    if (!tc__text_fill(out->name, sizeof out->name, name.len > 0 ? name : url)) {
+        return tc__text_wrong(err, line,
+                              "a name has at most 127 bytes, and so long an address needs one");
     }
     struct tc_slice base = tc_slice_cstr(out->base);
     struct tc_slice host = host_of(tc_slice_from(base, tc_slice_find(base, TC_LIT("://")) + 3));
-    if (!copy(out->node, sizeof out->node, is_loopback(host) ? local : host)) {
-        return wrong(err, line, "a host has at most 255 bytes");
+    if (!tc__text_fill(out->node, sizeof out->node, tc__host_is_loopback(host) ? local : host)) {
+        return tc__text_wrong(err, line, "a host has at most 255 bytes");
     }
     return read_words(line, words, out, err);
 }

@@ -265,7 +265,7 @@ static void start_on(const struct peer_step *steps, size_t count, const char *wo
                    words);
     struct tc_scrape_config config = {.targets = tc_slice_cstr(target),
                                       .node = TC_LIT("gpu-07"),
-                                      .interval_ns = TC_SECOND / 20,
+                                      .interval_ns = TC_SECOND / 4, /* and so the timeout */
                                       .timeout_ns = 10 * TC_SECOND,
                                       .is_guess = is_guess};
     assert_int_equal(tc_scrape_create(&config, &scrape, &err), TC_OK);
