@@ -1,36 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// ./dev bench --serve: the daemon under the load of the anchor, and under that of a healthy cluster.
-// The server has one core, the client another. One JSON line for each case; docs/performance.md has the method. Exit 0 all
-// gates held, 1 one was missed, 2 something could not be measured.
-import { spawn, spawnSync } from 'node:child_process';
+// ./dev bench --serve: the daemon under three loads that were written from what people's senders emit:
+// small logs, the mix of a training cluster, the gauges of 64 GPUs. The server has one core, the load
+// another. One JSON line for each run; docs/performance.md has the method. Exit 0 all gates held, 1
+// one was missed, 2 something could not be measured.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
-import { binary, Daemon, merge } from '../tests/e2e/support/daemon.mjs';
-import { logs, nowNs, xid48 } from '../tests/e2e/support/otlp.mjs';
-import { post, sleep } from '../tests/e2e/support/wire.mjs';
-import { Fleet, Payload } from './serve_load.mjs';
+import { binary } from '../tests/e2e/support/daemon.mjs';
+import { Grpc, post } from '../tests/e2e/support/wire.mjs';
+import { FORMS, typeOf } from './load/body.mjs';
+import { drive, Prepared } from './load/drive.mjs';
+import { incidents } from './load/incidents.mjs';
+import { Collector, Tracecore } from './load/targets.mjs';
+import * as logs from './load/logs.mjs';
+import * as mix from './load/mix.mjs';
+import * as gauges from './load/gauges.mjs';
 
 const usage = `usage: ./dev bench --serve [OPTIONS]
 
-  --case NAME       only this case, may be repeated: protobuf, json, grpc, stored, fleet
-                    (what a healthy cluster sends; the others are faults only), latency,
-                    allocations (of tracecore-bench serve, which counts them)
-  --against FILE    another tracecore, measured turn by turn with this one in protobuf,
-                    json, grpc, stored and fleet; may be repeated
-  --seconds N       of each run (10); the latency case takes as long as its incidents
+  --case NAME       only this case, may be repeated:
+                    logs, mix, gauges: records a second, CPU per record, memory
+                    latency: of answers, at 100,000 records a second of the mix
+                    refusals: of the mix at 1, 8, 64 and 256 connections
+                    verify: each body once; what was accepted, counted and stored is the same
+                    incidents: from a fault to its verdict, beside 200,000 records a second
+                    allocations: of tracecore-bench serve, which counts them
+  --form NAME       only protobuf, json or grpc, may be repeated
+  --ack NAME        only memory or stored, may be repeated
+  --against FILE    another tracecore, measured turn by turn with this one; may be repeated
+  --seconds N       of each run (10)
   --repeat N        runs of each case (3); the median counts
-  --incidents N     of the latency case (600, 20 a second, beside 200,000 records a second)
+  --incidents N     of the incidents case (600, 20 a second)
   --overload N      instead: overload for N seconds, memory every second
   --connections N   of wrk and h2load (8; 32 for stored, 64 with --overload)
   --dir DIR         where the daemon keeps its data
   --no-gate         only measure
+
+Where TC_OTELCOL names an OpenTelemetry Collector, it takes turns too, dropping all that it receives,
+and ratios to it are printed.
 `;
 const { values: given } = parseArgs({ options: {
   case: { type: 'string', multiple: true },
+  form: { type: 'string', multiple: true, default: FORMS },
+  ack: { type: 'string', multiple: true, default: ['memory', 'stored'] },
   against: { type: 'string', multiple: true, default: [] },
   seconds: { type: 'string', default: '10' },
   repeat: { type: 'string', default: '3' },
@@ -43,280 +57,242 @@ const { values: given } = parseArgs({ options: {
 } });
 if (given.help) { process.stdout.write(usage); process.exit(0); }
 
-const MEGA = 1e6;
-// Records a second that issue and anchor ask for; memory beyond the detectors' budget; latency.
-const GATES = { protobuf: 1.0 * MEGA, json: 0.8 * MEGA, grpc: 0.8 * MEGA, stored: 0.7 * MEGA };
+const LOADS = { logs, mix, gauges };
+// What must hold: times the Collector that drops all, with what is stored; memory beyond the detectors'
+// budget; answers at a steady pace.
+const TIMES_COLLECTOR = 3;
 const RSS_BEYOND_DETECTORS_MIB = 64;
 const RSS_DRIFT_MIB = 8;
-const LATENCY_P99_MS = 50;
-const LATENCY_RATE = 200000;
+const ANSWER_RATE = 100000;
+const ANSWER_P99_MS = { memory: 5, stored: 15 };
+const CONNECTIONS = [1, 8, 64, 256];
+const VERIFIED = 24; // bodies of each load and form
 
-const here = path.dirname(fileURLToPath(import.meta.url));
+const seconds = Number(given.seconds);
 const work = fs.mkdtempSync(path.join(given.dir, 'tc_serve_'));
 const say = (line) => process.stderr.write(`serve: ${line}\n`);
+const print = (line) => process.stdout.write(`${JSON.stringify({ bench: 'serve', ...line })}\n`);
 const mib = (kib) => Math.round(kib / 102.4) / 10;
+const round = (n, digits = 0) => Math.round(n * 10 ** digits) / 10 ** digits;
 let status = 0;
 const missed = (what) => { say(`MISSED ${what}`); if (status === 0) status = 1; };
 const cores = Number(spawnSync('nproc').stdout);
-const serverCore = 0;
+const serverCore = '0';
 const clientCore = cores > 1 ? '1' : '0';
 if (cores < 2) say('one core only: client and server share it, and the figures say so little');
 
-const SERVER = { evidence: { keep: '2GiB' }, log: { level: 'warn' } };
-async function start(name, config, options = {}) {
-  const daemon = new Daemon(path.join(work, name), merge(SERVER, config), { prefix: ['taskset', '-c', String(serverCore)], ...options });
-  await daemon.start();
-  return daemon;
-}
-
-/** CPU seconds of the process so far. */
-function cpuSeconds(pid) {
-  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-/** What the daemon counted, at one moment. */
-async function counted(daemon) {
-  const metrics = await daemon.metrics();
-  const of = (name, labels) => (metrics.has(name, labels) ? metrics.sum(name, labels) : null);
-  return {
-    at: performance.now(), cpu: cpuSeconds(daemon.pid),
-    records: of('tracecore_records_received_total'), fed: of('tracecore_events_total', { outcome: 'fed' }),
-    rejected: of('tracecore_requests_rejected_total') + of('tracecore_http_refused_total'),
-    stored: of('tracecore_evidence_bytes_total'), written: of('tracecore_evidence_written_bytes_total'),
-    lost: of('tracecore_evidence_lost_batches_total'), allocations: of('tracecore_allocations_total'),
-    detectors: of('tracecore_detector_budget_bytes'), again: of('tracecore_bodies_parsed_again_total', { by: 'detection' }),
-  };
-}
-
-function command(words) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
-    let text = '';
-    child.stdout.on('data', (part) => { text += part; });
-    child.stderr.on('data', (part) => { text += part; });
-    child.on('error', reject);
-    child.on('exit', (code) => (code === 0 ? resolve(text) : reject(new Error(`${words.join(' ')}: ${text}`))));
-  });
-}
-
-/** One run of wrk or h2load against the daemon: errors that the client saw. */
-async function drive(daemon, payload, seconds, connections) {
-  const files = payload.save(path.join(work, `load.${payload.form}`));
-  if (payload.form === 'grpc') {
-    const [{ file }] = files;
-    const text = await command(['taskset', '-c', clientCore, 'h2load', '-t1', `-c${connections}`, '-m4', '-D', String(seconds), '-d', file,
-      '-H', 'content-type: application/grpc', '-H', 'te: trailers',
-      `http://${daemon.grpc}/opentelemetry.proto.collector.logs.v1.LogsService/Export`]);
-    const m = /requests: .* (\d+) failed, (\d+) errored, (\d+) timeout/.exec(text);
-    if (!m) throw new Error(`h2load said: ${text}`);
-    return Number(m[1]) + Number(m[2]) + Number(m[3]);
+/** A load in a form, written once. */
+const prepared = new Map();
+function prepare(load, form) {
+  const key = `${load}_${form}`;
+  if (!prepared.has(key)) {
+    const made = new Prepared(LOADS[load], form, path.join(work, key));
+    print({ case: 'load', load, form, bodies: made.count, records_per_request: made.records, bytes_per_record: round(made.bytesPerRecord) });
+    prepared.set(key, made);
   }
-  const script = path.join(work, 'post.lua');
-  const requests = files.map(({ file, signal }) => `{"/v1/${signal}", "${file}"}`).join(', ');
-  fs.writeFileSync(script, `local requests = {}
-wrk.headers["Content-Type"] = "${payload.type}"
-init = function()
-  for _, r in ipairs({${requests}}) do
-    local f = assert(io.open(r[2], "rb"))
-    requests[#requests + 1] = wrk.format("POST", r[1], nil, f:read("*a"))
-    f:close()
-  end
-end
-local at = 0
-request = function()
-  at = at % #requests + 1
-  return requests[at]
-end
-`);
-  const text = await command(['taskset', '-c', clientCore, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script, `http://${daemon.http}/`]);
-  const bad = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
-  const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text);
-  return bad + (sockets ? sockets.slice(1).reduce((n, s) => n + Number(s), 0) : 0);
+  return prepared.get(key);
 }
 
-const per = (a, b, key) => (b[key] === null || a[key] === null ? undefined : b[key] - a[key]);
+let homes = 0;
+const ours = (config, options = {}) => new Tracecore(path.join(work, `home_${homes++}`), config, { core: serverCore, program: binary, label: 'this', ...options });
+/** This program, those it is compared with, and the Collector; all started. */
+async function everyone(ack) {
+  const targets = [ours({ ingest: { ack } }), ...given.against.map((program) => ours({ ingest: { ack } }, { program, label: program }))];
+  if (process.env.TC_OTELCOL) targets.push(new Collector(path.join(work, `home_${homes++}`), { program: process.env.TC_OTELCOL, core: serverCore }));
+  for (const target of targets) await target.start();
+  return targets;
+}
+async function endAll(targets) {
+  for (const target of targets) {
+    await target.stop();
+    fs.rmSync(target.daemon?.home ?? target.home, { recursive: true, force: true });
+  }
+}
+
+const per = (a, b, key) => (b[key] === null || a[key] === null || b[key] === undefined ? undefined : b[key] - a[key]);
+const medianOf = (runs, key) => runs.map((run) => run[key]).sort((x, y) => x - y)[Math.floor(runs.length / 2)];
+
+/** Whether what the server counted is what the client saw accepted; wrk leaves requests under way at its end, this run's and that of the run before. */
+function agrees(result, load, refused, records, connections) {
+  const accepted = (load.form === 'grpc' ? result.ok - refused : result.ok) * load.records;
+  const open = (load.form === 'grpc' ? 0 : 2 * connections + result.errors) * load.records;
+  return records >= accepted && records <= accepted + open;
+}
 
 /** One run: what it printed. */
-async function measure(daemon, name, payload, connections, ack, rssStart) {
-  const a = await counted(daemon);
-  const errors = await drive(daemon, payload, Number(given.seconds), connections);
-  const b = await counted(daemon);
+async function measure(target, line, load, options) {
+  const a = await target.counted();
+  const result = await drive(target, load, { seconds, core: clientCore, ...options });
+  const b = await target.counted();
   const elapsed = (b.at - a.at) / 1000;
-  const records = Math.max(1, per(a, b, 'records'));
+  const records = per(a, b, 'records');
+  const refused = load.form === 'grpc' ? per(a, b, 'grpcRefused') : result.refused;
   const run = {
-    bench: 'serve', case: name, ack, ...(given.against.length > 0 ? { program: daemon.options.program } : {}),
-    records_per_s: Math.round(per(a, b, 'records') / elapsed), cpu_ns_per_record: Math.round((b.cpu - a.cpu) / records * 1e9), errors,
-    rejected: per(a, b, 'rejected'), server_cpu: Math.round((b.cpu - a.cpu) / elapsed * 100) / 100,
-    detected: Math.round(per(a, b, 'fed') / records * 1000) / 1000,
-    stored_mb_per_s: Math.round(per(a, b, 'stored') / elapsed / MEGA), written_mb_per_s: Math.round(per(a, b, 'written') / elapsed / MEGA * 10) / 10,
-    lost_batches: per(a, b, 'lost'), bodies_parsed_again: per(a, b, 'again'),
-    rss_start_mib: mib(rssStart), rss_mib: mib(daemon.memory().VmRSS), rss_max_mib: mib(daemon.memory().VmHWM),
+    ...line, program: target.label, connections: options.connections,
+    records_per_s: round(records / elapsed), cpu_ns_per_record: round((b.cpu - a.cpu) / Math.max(1, records) * 1e9),
+    requests: result.requests, refused, refused_share: round(refused / Math.max(1, result.requests), 4), client_errors: result.errors, rejected: per(a, b, 'rejected'),
+    counts_agree: agrees(result, load, refused, records, options.connections), server_cpu: round((b.cpu - a.cpu) / elapsed, 2),
+    ...(result.p50_ms === undefined ? {} : { p50_ms: result.p50_ms, p90_ms: result.p90_ms, p99_ms: result.p99_ms }),
+    ...(target.ours ? { detected: round(per(a, b, 'fed') / Math.max(1, records), 3), stored_mb_per_s: round(per(a, b, 'stored') / elapsed / 1e6),
+      written_mb_per_s: round(per(a, b, 'written') / elapsed / 1e6, 1), lost_batches: per(a, b, 'lost'), bodies_parsed_again: per(a, b, 'again') } : {}),
+    rss_mib: mib(target.memory().VmRSS), rss_max_mib: mib(target.memory().VmHWM),
   };
-  process.stdout.write(`${JSON.stringify(run)}\n`);
+  print(run);
+  if (!run.counts_agree) missed(`${line.case} ${load.form}: ${target.label} counted ${records} records, the client saw ${result.ok} requests accepted and ${refused} refused`);
   return run;
 }
 
-const medianOf = (runs, key) => runs.map((run) => run[key]).sort((x, y) => x - y)[Math.floor(runs.length / 2)];
+async function judgeMemory(what, target, rssMax) {
+  const budget = (await target.counted()).detectors;
+  if (budget !== null && rssMax > RSS_BEYOND_DETECTORS_MIB + mib(budget / 1024)) missed(`${what}: ${rssMax} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${mib(budget / 1024)}`);
+  return budget && mib(budget / 1024);
+}
 
 /** Programs take turns, so that they share what the machine does beside; the first is judged. */
-async function throughput(name, payload, ack) {
+async function throughput(name, form, ack) {
+  const load = prepare(name, form);
   // Group commit needs requests that wait together.
   const connections = Number(given.connections ?? (ack === 'stored' ? 32 : 8));
-  const turns = [];
-  for (const program of [binary, ...given.against]) {
-    const daemon = await start(`${name}_${turns.length}`, { ingest: { ack } }, { program });
-    turns.push({ program, daemon, rssStart: daemon.memory().VmRSS, runs: [] });
-    await drive(daemon, payload, 2, connections); // warm: pools, caches, detectors
-  }
+  const targets = await everyone(ack);
+  const runs = targets.map(() => []);
+  for (const target of targets) await drive(target, load, { seconds: 2, connections, core: clientCore }); // warm: pools, caches, detectors
   for (let i = 0; i < Number(given.repeat); i++) {
-    for (const turn of turns) turn.runs.push(await measure(turn.daemon, name, payload, connections, ack, turn.rssStart));
+    for (let t = 0; t < targets.length; t++) runs[t].push(await measure(targets[t], { case: name, form, ack }, load, { connections }));
   }
-  for (const { program, daemon, runs } of turns) {
-    const budget = (await counted(daemon)).detectors;
-    await daemon.stop();
-    const median = medianOf(runs, 'records_per_s');
-    const rssMax = Math.max(...runs.map((run) => run.rss_max_mib));
-    process.stdout.write(`${JSON.stringify({ bench: 'serve', case: name, ...(turns.length > 1 ? { program } : {}), median_records_per_s: median, wanted: GATES[name],
-      median_cpu_ns_per_record: medianOf(runs, 'cpu_ns_per_record'), rss_max_mib: rssMax, detectors_mib: budget && mib(budget / 1024) })}\n`);
-    if (program !== binary) continue;
-    if (median < GATES[name]) missed(`${name}: ${median} records/s < ${GATES[name]}`);
-    if (runs.some((run) => run.errors > 0 && run.rejected === 0)) missed(`${name}: the client saw errors that the daemon did not count`);
-    if (budget !== null && rssMax > RSS_BEYOND_DETECTORS_MIB + mib(budget / 1024)) missed(`${name}: ${rssMax} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${mib(budget / 1024)}`);
+  const first = medianOf(runs[0], 'records_per_s');
+  for (let t = 0; t < targets.length; t++) {
+    const target = targets[t];
+    const rssMax = Math.max(...runs[t].map((run) => run.rss_max_mib));
+    const median = medianOf(runs[t], 'records_per_s');
+    print({ case: name, form, ack, program: target.label, median_records_per_s: median, median_cpu_ns_per_record: medianOf(runs[t], 'cpu_ns_per_record'), rss_max_mib: rssMax,
+      ...(t === 0 ? { detectors_mib: await judgeMemory(`${name} ${form} ${ack}`, target, rssMax) } : { times: round(first / median, 2) }) });
+    if (!target.ours && ack === 'stored' && first < TIMES_COLLECTOR * median) missed(`${name} ${form} stored: ${round(first / median, 2)} times the Collector's ${median} records/s, not ${TIMES_COLLECTOR}`);
   }
+  await endAll(targets);
+}
+
+/** How long answers take at a steady pace. */
+async function latency(form, ack) {
+  if (form === 'grpc') return;
+  const load = prepare('mix', form);
+  const targets = await everyone(ack);
+  for (const target of targets) await drive(target, load, { seconds: 2, connections: 16, core: clientCore, pace: ANSWER_RATE });
+  for (let i = 0; i < Number(given.repeat); i++) {
+    for (const target of targets) {
+      const run = await measure(target, { case: 'latency', form, ack }, load, { connections: 16, pace: ANSWER_RATE });
+      if (target !== targets[0]) continue;
+      if (run.records_per_s < 0.95 * ANSWER_RATE) { say(`latency ${form} ${ack}: the load was ${run.records_per_s} records/s, not ${ANSWER_RATE}`); status = 2; }
+      if (run.p99_ms > ANSWER_P99_MS[ack]) missed(`latency ${form} ${ack}: p99 ${run.p99_ms} ms, not ${ANSWER_P99_MS[ack]}`);
+    }
+  }
+  await endAll(targets);
+}
+
+/** Senders that wait for their answers are not refused, however many there are. */
+async function refusals(form, ack) {
+  const load = prepare('mix', form);
+  for (const connections of CONNECTIONS) {
+    const targets = await everyone(ack);
+    for (const target of targets) {
+      const run = await measure(target, { case: 'refusals', form, ack }, load, { connections });
+      if (target !== targets[0]) continue;
+      if (run.refused > 0) missed(`refusals ${form} ${ack}: ${run.refused} of ${run.requests} requests at ${connections} connections`);
+      await judgeMemory(`refusals ${form} ${ack} ${connections}`, target, run.rss_max_mib);
+    }
+    await endAll(targets);
+  }
+}
+
+/** Each body once: accepted, counted and stored must be the same, byte for byte. */
+async function verify(name, form) {
+  const target = await ours({ ingest: { ack: 'stored' } }).start();
+  const bodies = LOADS[name].bodies(form, VERIFIED);
+  const call = form === 'grpc' ? new Grpc(target.grpc) : null;
+  let accepted = 0;
+  for (const body of bodies) {
+    body.refresh(Date.now(), 0);
+    const answer = call ? await call.export(body.signal, body.bytes.subarray(5)) : await post(target.http, body.signal, body.bytes, { 'content-type': typeOf(form) });
+    if (call ? answer.grpc === 0 : answer.status === 200) accepted += body.records;
+  }
+  await call?.close();
+  const { records } = await target.counted();
+  await target.stop();
+  const held = [...target.daemon.eachBody()].map((batch) => batch.body);
+  const same = held.length === bodies.length && bodies.every((body, i) => held[i].equals(call ? body.bytes.subarray(5) : body.bytes));
+  print({ case: 'verify', load: name, form, requests: bodies.length, sent: bodies.reduce((n, b) => n + b.records, 0), accepted, counted: records, stored_requests: held.length, same_bytes: same });
+  if (accepted !== records || !same || accepted !== bodies.reduce((n, b) => n + b.records, 0)) missed(`verify ${name} ${form}: sent, accepted, counted and stored differ`);
+  fs.rmSync(target.daemon.home, { recursive: true, force: true });
 }
 
 /** Allocations per record, counted in front of the C library's allocator. */
-async function allocations() {
-  for (const form of ['protobuf', 'json', 'grpc']) {
-    const daemon = await start(`allocations_${form}`, {}, { program: `${binary}-bench` });
-    const payload = new Payload(form);
-    await drive(daemon, payload, 2, 8);
-    const a = await counted(daemon);
-    await drive(daemon, payload, 2, 8);
-    const b = await counted(daemon);
-    await daemon.stop();
-    if (b.allocations === 0) throw new Error('tracecore-bench serve counted no allocations');
-    const line = { bench: 'serve', case: 'allocations', form, records: per(a, b, 'records'), allocations: per(a, b, 'allocations'),
-      allocations_per_record: per(a, b, 'allocations') / per(a, b, 'records') };
-    process.stdout.write(`${JSON.stringify(line)}\n`);
-  }
+async function allocations(name, form) {
+  const load = prepare(name, form);
+  const target = await ours({}, { program: `${binary}-bench` }).start();
+  await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
+  const a = await target.counted();
+  await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
+  const b = await target.counted();
+  await endAll([target]);
+  if (b.allocations === 0) throw new Error('tracecore-bench serve counted no allocations');
+  print({ case: 'allocations', load: name, form, records: per(a, b, 'records'), allocations: per(a, b, 'allocations'),
+    allocations_per_record: per(a, b, 'allocations') / per(a, b, 'records') });
 }
 
-/** From the sending of the one event that an incident needs to its line in the verdict file. */
-async function latency() {
-  const daemon = await start('latency', { ingest: { ack: 'stored' } });
-  const [host, port] = daemon.http.split(':');
-  const worker = new Worker(path.join(here, 'serve_load.mjs'), { workerData: { host, port: Number(port), pace: LATENCY_RATE } });
-  const pinned = spawnSync('taskset', ['-a', '-cp', clientCore, String(process.pid)]);
-  if (pinned.status !== 0) say('the client could not be held to its core');
-  await sleep(2000);
-  const sentAt = new Map();
-  const took = [];
-  let read = 0;
-  let rest = '';
-  const fd = fs.openSync(daemon.verdictFile, 'a+');
-  const chunk = Buffer.alloc(1 << 20);
-  const look = () => {
-    for (;;) {
-      const n = fs.readSync(fd, chunk, 0, chunk.length, read);
-      if (n === 0) return;
-      const now = performance.now();
-      read += n;
-      const lines = (rest + chunk.toString('latin1', 0, n)).split('\n');
-      rest = lines.pop();
-      for (const line of lines) {
-        const node = /"k8s\.node\.name":"(gpu-lat-\d+)"/.exec(line)?.[1];
-        if (node && sentAt.has(node)) { took.push(now - sentAt.get(node)); sentAt.delete(node); }
-      }
-    }
-  };
-  const watch = setInterval(look, 1);
-  const count = Number(given.incidents);
-  const a = await counted(daemon);
-  let refused = 0;
-  for (let i = 0; i < count; i++) {
-    const node = `gpu-lat-${i}`;
-    const body = logs({ 'host.name': node }, [{ body: xid48(), severity: 17, time: nowNs() }]);
-    sentAt.set(node, performance.now());
-    post(daemon.http, 'logs', body).then((answer) => { if (answer.status !== 200) { refused++; sentAt.delete(node); } }, () => { refused++; sentAt.delete(node); });
-    await sleep(50);
-  }
-  await sleep(2000);
-  const b = await counted(daemon);
-  clearInterval(watch);
-  const sums = await new Promise((resolve) => { worker.once('message', resolve); worker.postMessage('stop'); });
-  const metrics = await daemon.metrics();
-  await daemon.stop();
-  fs.closeSync(fd);
-  took.sort((x, y) => x - y);
-  const at = (q) => (took.length === 0 ? null : Math.round(took[Math.min(took.length - 1, Math.floor(q * took.length))] * 10) / 10);
-  const rate = Math.round(per(a, b, 'records') / ((b.at - a.at) / 1000));
-  const line = { bench: 'serve', case: 'latency', records_per_s: rate, incidents: count, seen: took.length, missing: sentAt.size, refused,
-    p50_ms: at(0.5), p90_ms: at(0.9), p99_ms: at(0.99), max_ms: at(1), inside_p99_ms: bucketQuantile(metrics, 'tracecore_detection_seconds', 0.99),
-    server_cpu: Math.round((b.cpu - a.cpu) / ((b.at - a.at) / 1000) * 100) / 100, load_late: sums.late, load_refused: sums.refused + sums.failed };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
-  if (sentAt.size > 0) missed(`latency: ${sentAt.size} incidents were never told`);
-  if (rate < 0.95 * LATENCY_RATE) { say(`the load was ${rate} records/s, not ${LATENCY_RATE}`); status = 2; }
-  if (line.p99_ms === null || line.p99_ms >= LATENCY_P99_MS) missed(`latency: p99 ${line.p99_ms} ms, not under ${LATENCY_P99_MS} ms`);
-}
-
-/** The upper edge of the bucket that a quantile falls into, in ms. */
-function bucketQuantile(metrics, name, q) {
-  const rows = metrics.rows.filter((row) => row.name === `${name}_bucket`);
-  const total = rows.find((row) => row.labels.le === '+Inf')?.value ?? 0;
-  const row = rows.find((r) => r.value >= q * total);
-  return total === 0 || !row ? undefined : Number(row.labels.le) * 1000;
-}
-
-/** More than it can take, for minutes: memory must not move. Times are made new every half minute. */
-async function overload(seconds) {
-  const daemon = await start('overload', { ingest: { ack: 'stored' } });
-  const forms = ['protobuf', 'json', 'grpc'].map((form) => new Payload(form));
+/** More than it can take, for minutes: memory must not move. */
+async function overload(total) {
+  const target = await ours({ ingest: { ack: 'stored' } }).start();
+  const loads = Object.keys(LOADS).flatMap((name) => given.form.map((form) => [name, form]));
   const samples = [];
   const began = performance.now();
-  const watch = setInterval(() => samples.push({ s: (performance.now() - began) / 1000, rss: mib(daemon.memory().VmRSS) }), 1000);
-  const a = await counted(daemon);
+  const sinceBegan = () => (performance.now() - began) / 1000;
+  const watch = setInterval(() => samples.push({ s: sinceBegan(), rss: mib(target.memory().VmRSS) }), 1000);
+  const a = await target.counted();
   let errors = 0;
-  for (let turn = 0; (performance.now() - began) / 1000 < seconds; turn++) {
-    const left = Math.ceil(seconds - (performance.now() - began) / 1000);
-    errors += await drive(daemon, forms[turn % forms.length], Math.max(1, Math.min(30, left)), Number(given.connections ?? 64));
-    say(`${Math.round((performance.now() - began) / 1000)} s: ${samples.at(-1)?.rss} MiB`);
+  for (let turn = 0; sinceBegan() < total; turn++) {
+    const load = prepare(...loads[turn % loads.length]);
+    const part = Math.max(1, Math.min(30, Math.ceil(total - sinceBegan())));
+    errors += (await drive(target, load, { seconds: part, connections: Number(given.connections ?? 64), core: clientCore })).errors;
+    say(`${round(sinceBegan())} s: ${samples.at(-1)?.rss} MiB`);
   }
-  const b = await counted(daemon);
+  const b = await target.counted();
   clearInterval(watch);
-  await daemon.stop();
   // The first turn of each form fills pools and windows; after that nothing may grow.
-  const settled = samples.filter((sample) => sample.s > Math.min(100, seconds / 3));
+  const settled = samples.filter((sample) => sample.s > Math.min(300, total / 3));
   const half = Math.floor(settled.length / 2);
   const peak = (list) => Math.max(...list.map((sample) => sample.rss));
   const [first, second] = [peak(settled.slice(0, half)), peak(settled.slice(half))];
-  const line = { bench: 'serve', case: 'overload', seconds: Math.round((b.at - a.at) / 1000), records_per_s: Math.round(per(a, b, 'records') / ((b.at - a.at) / 1000)),
-    rejected: per(a, b, 'rejected'), client_errors: errors, rss_first_half_mib: first, rss_second_half_mib: second, rss_max_mib: peak(samples),
-    detectors_mib: b.detectors && mib(b.detectors / 1024) };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  const rssMax = peak(samples);
+  print({ case: 'overload', seconds: round((b.at - a.at) / 1000), records_per_s: round(per(a, b, 'records') / ((b.at - a.at) / 1000)), rejected: per(a, b, 'rejected'), client_errors: errors,
+    rss_first_half_mib: first, rss_second_half_mib: second, rss_max_mib: rssMax, detectors_mib: await judgeMemory('overload', target, rssMax) });
   if (second - first > RSS_DRIFT_MIB) missed(`overload: memory grew from ${first} to ${second} MiB`);
-  if (b.detectors !== null && line.rss_max_mib > RSS_BEYOND_DETECTORS_MIB + line.detectors_mib) missed(`overload: ${line.rss_max_mib} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${line.detectors_mib}`);
+  await endAll([target]);
 }
 
+const eachForm = async (work_) => { for (const form of given.form) await work_(form); };
+const eachFormAndAck = (work_) => eachForm(async (form) => { for (const ack of given.ack) await work_(form, ack); });
+const eachLoadAndForm = async (work_) => { for (const name of Object.keys(LOADS)) await eachForm((form) => work_(name, form)); };
 const CASES = {
-  protobuf: () => throughput('protobuf', new Payload('protobuf'), 'memory'),
-  json: () => throughput('json', new Payload('json'), 'memory'),
-  grpc: () => throughput('grpc', new Payload('grpc'), 'memory'),
-  stored: () => throughput('stored', new Payload('protobuf'), 'stored'),
-  fleet: () => throughput('fleet', new Fleet(), 'memory'),
-  latency,
-  allocations,
+  logs: () => eachFormAndAck((form, ack) => throughput('logs', form, ack)),
+  mix: () => eachFormAndAck((form, ack) => throughput('mix', form, ack)),
+  gauges: () => eachFormAndAck((form, ack) => throughput('gauges', form, ack)),
+  latency: () => eachFormAndAck(latency),
+  refusals: () => eachFormAndAck(refusals),
+  verify: () => eachLoadAndForm(verify),
+  incidents: async () => {
+    const outcome = await incidents(await ours({ ingest: { ack: 'stored' } }).start(), { count: Number(given.incidents), core: clientCore });
+    print(outcome.line);
+    outcome.missed.forEach(missed);
+    if (outcome.unmeasured) { say(outcome.unmeasured); status = 2; }
+  },
+  allocations: () => eachLoadAndForm(allocations),
 };
 
 try {
-  if (given.overload) await overload(Number(given.overload));
-  else {
-    for (const name of given.case ?? Object.keys(CASES)) {
-      if (!CASES[name]) throw new Error(`no case ${name}; there are ${Object.keys(CASES).join(', ')}`);
-      await CASES[name]();
-    }
+  for (const [what, list, known] of [['case', given.case ?? [], Object.keys(CASES)], ['form', given.form, FORMS], ['ack', given.ack, ['memory', 'stored']]]) {
+    for (const name of list) if (!known.includes(name)) throw new Error(`no ${what} ${name}; there are ${known.join(', ')}`);
   }
+  if (given.overload) await overload(Number(given.overload));
+  else for (const name of given.case ?? Object.keys(CASES)) await CASES[name]();
 } catch (error) {
   say(error.stack);
   status = 2;

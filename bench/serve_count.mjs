@@ -9,21 +9,23 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { binary, Daemon } from '../tests/e2e/support/daemon.mjs';
-import { nowNs } from '../tests/e2e/support/otlp.mjs';
-import { call, PROTOBUF, until } from '../tests/e2e/support/wire.mjs';
-import { fleetRound, ROUND_NS, ROUND_RECORDS, ROUND_STEPS } from './serve_fleet.mjs';
-import { Payload, RECORDS } from './serve_load.mjs';
+import { call, until } from '../tests/e2e/support/wire.mjs';
+import { typeOf } from './load/body.mjs';
+import * as logs from './load/logs.mjs';
+import * as mix from './load/mix.mjs';
+import * as gauges from './load/gauges.mjs';
 
 const usage = `usage: ./dev bench --serve-count [OPTIONS]
 
-  --load NAME      only this load, may be repeated: protobuf, json (faults only), fleet
+  --load NAME      only this load, may be repeated: logs, mix or gauges, in a form
+                   (mix_protobuf, mix_json) or in both (mix)
   --rounds N       that are counted (12), after as many that are not
   --against FILE   another tracecore, which is counted too; may be repeated
   --off PATTERN    a pattern that is not looked for, may be repeated
   --profile DIR    keep callgrind's files there
 `;
 const { values: given } = parseArgs({ options: {
-  load: { type: 'string', multiple: true, default: ['protobuf', 'json', 'fleet'] },
+  load: { type: 'string', multiple: true, default: ['logs', 'mix', 'gauges'] },
   rounds: { type: 'string', default: '12' },
   against: { type: 'string', multiple: true, default: [] },
   off: { type: 'string', multiple: true, default: [] },
@@ -32,27 +34,20 @@ const { values: given } = parseArgs({ options: {
 } });
 if (given.help) { process.stdout.write(usage); process.exit(0); }
 
-/** Rounds of requests: [{ signal, type, body }], each round later than the one before it. */
-const LOADS = {
-  protobuf: () => faults('protobuf'),
-  json: () => faults('json'),
-  fleet: () => {
-    const start = nowNs() - 2n * BigInt(given.rounds) * ROUND_NS;
-    let round = 0n;
-    return { records: ROUND_RECORDS, next: () => {
-      const requests = fleetRound(start + round * ROUND_NS, 100000 + ROUND_STEPS * Number(round));
-      round++;
-      return requests.map((request) => ({ ...request, type: PROTOBUF }));
-    } };
-  },
-};
+const MODULES = { logs, mix, gauges };
+const LOADS = Object.keys(MODULES).flatMap((name) => ['protobuf', 'json'].map((form) => `${name}_${form}`));
+const REQUESTS = 4; // a round
 
-function faults(form) {
-  const payload = new Payload(form);
-  return { records: 4 * RECORDS, next: () => {
-    payload.refresh();
-    return Array(4).fill({ signal: 'logs', type: payload.type, body: payload.body });
-  } };
+/** Rounds of requests, each of other bodies and later than the one before it: [{ signal, type, body }]. */
+function loadOf(name) {
+  const [load, form] = name.split('_');
+  const bodies = MODULES[load].bodies(form, Math.min(MODULES[load].BODIES, 2 * REQUESTS * Number(given.rounds)));
+  let at = 0;
+  return { records: REQUESTS * bodies[0].records, next: () => Array.from({ length: REQUESTS }, () => {
+    const body = bodies[at % bodies.length].refresh(Date.now(), Math.floor(at / bodies.length), MODULES[load].steps);
+    at++;
+    return { signal: body.signal, type: typeOf(form), body: body.bytes };
+  }) };
 }
 
 /** Sends rounds one request at a time, and waits until all of it was passed to the detectors. */
@@ -89,7 +84,7 @@ async function count(program, name) {
     { program, prefix: ['valgrind', '-q', '--tool=callgrind', `--callgrind-out-file=${out}`] });
   await daemon.start();
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-  const load = LOADS[name]();
+  const load = loadOf(name);
   await send(daemon, load, agent); // pools, windows, tables
   control(daemon, '--zero');
   const records = await send(daemon, load, agent);
@@ -106,7 +101,8 @@ async function count(program, name) {
     events: metrics.sum('tracecore_events_total') })}\n`);
 }
 
-for (const name of given.load) {
-  if (!LOADS[name]) throw new Error(`no load ${name}; there are ${Object.keys(LOADS).join(', ')}`);
-  for (const program of [binary, ...given.against]) await count(program, name);
+for (const wanted of given.load) {
+  const names = LOADS.filter((name) => name === wanted || name.startsWith(`${wanted}_`));
+  if (names.length === 0) throw new Error(`no load ${wanted}; there are ${LOADS.join(', ')}`);
+  for (const name of names) for (const program of [binary, ...given.against]) await count(program, name);
 }
