@@ -159,6 +159,37 @@ __attribute__((target("avx2"))) static inline uint32_t places(__m256i buckets)
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(buckets, _mm256_setzero_si256()));
 }
 
+/* What is less than two vectors: one, then one more that ends where the text does. Texts of less
+ * than a vector are searched in a copy with zeros behind it. */
+__attribute__((target("avx2"))) static bool search_rest(const struct tc_scan *s,
+                                                        const struct tables *t, struct search *q)
+{
+    const size_t need = VECTOR_BYTES + TC_SCAN_PREFIX - 1;
+    uint8_t copy[VECTOR_BYTES + TC_SCAN_PREFIX] = {0};
+    while (q->len - q->at >= TC_SCAN_PREFIX) {
+        size_t left = q->len - q->at;
+        /* Where this vector begins, and how many of its places were looked at before. */
+        size_t start = left >= need || q->len < need ? q->at : q->len - need;
+        size_t before = q->at - start;
+        const uint8_t *p = q->text + start;
+        uint32_t keep = UINT32_MAX;
+        if (q->len - start < need) {
+            memcpy(copy, p, left);
+            p = copy;
+            keep = (uint32_t)((UINT64_C(1) << (left - TC_SCAN_PREFIX + 1)) - 1);
+        }
+        uint32_t bits = places(filter(t, p)) & keep & (UINT32_MAX << before);
+        for (; bits != 0; bits &= bits - 1) {
+            if (verify(s, q, start + (size_t)__builtin_ctz(bits))) {
+                return true;
+            }
+        }
+        q->at = start + VECTOR_BYTES;
+        q->at = q->at < q->len ? q->at : q->len;
+    }
+    return false;
+}
+
 /* Two vectors per step, while both and the rest of their last prefix lie in the text. */
 __attribute__((target("avx2"))) static bool search_avx2(const struct tc_scan *s, struct search *q)
 {
@@ -184,7 +215,7 @@ __attribute__((target("avx2"))) static bool search_avx2(const struct tc_scan *s,
         }
     }
     q->at = at;
-    return false;
+    return search_rest(s, &t, q);
 }
 
 #endif
@@ -197,9 +228,15 @@ size_t tc_scan_next(const struct tc_scan *s, struct tc_slice text, size_t from, 
     struct search q = {(const uint8_t *)text.ptr, text.len, from, 0};
     bool found = false;
 #if defined(__x86_64__)
-    found = s->path == TC_SCAN_AVX2 && search_avx2(s, &q);
+    if (s->path == TC_SCAN_AVX2) {
+        found = search_avx2(s, &q);
+    } else {
+        found = search_scalar(s, &q);
+    }
+#else
+    found = search_scalar(s, &q);
 #endif
-    if (!found && !search_scalar(s, &q)) {
+    if (!found) {
         return TC_NPOS;
     }
     *out_which = q.which;
