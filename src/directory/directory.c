@@ -90,8 +90,7 @@ static void begin_tidy(struct tc_directory *d, struct tc__table *t)
     d->gpu = NULL;
     d->nodes.last = TC_EMPTY;
     if (t == &d->statements.table) {
-        d->statements.last = NULL;
-        d->statements.moves++;
+        tc__statements_moved(&d->statements);
     }
 }
 

@@ -150,16 +150,22 @@ void tc__places_fill_gpu(const struct tc__places *p, struct tc_scope *io);
 
 /* ---- statements ---- */
 
+/* Statements that were made of late, each at a place that its names give; a power of two. A scrape
+ * says the same of each GPU under every metric. */
+#define TC__STATEMENTS_LATE 256
+
 struct tc__statements {
     struct tc__table table;
-    struct tc_statement *last; /* that was said again; NULL */
+    struct tc_statement *late[TC__STATEMENTS_LATE]; /* or NULL */
     uint64_t version;
     uint64_t moves; /* how often room was made */
     uint64_t dropped;
     bool forgets; /* when full, what was not said for longest goes */
 };
 
-/* Whether an event says again what the last one said. */
+/* Room was made: entries have moved. */
+void tc__statements_moved(struct tc__statements *s);
+/* Whether an event says again what was said of late. */
 bool tc__statements_hear(struct tc__statements *s, const struct tc_event *ev);
 void tc__statements_note(struct tc__statements *s, const struct tc_event *ev,
                          struct tc_sort_pair *order);

@@ -67,13 +67,35 @@ static bool fits(struct tc_statement *f)
     return ok;
 }
 
+void tc__statements_moved(struct tc__statements *s)
+{
+    memset(s->late, 0, sizeof s->late);
+    s->moves++;
+}
+
+/* The last bytes of a name: where names of one kind differ. */
+static uint64_t end_of(struct tc_slice name)
+{
+    uint64_t bytes = 0;
+    size_t len = name.len < sizeof bytes ? name.len : sizeof bytes;
+    memcpy(&bytes, len == 0 ? "" : name.ptr + name.len - len, len);
+    return bytes;
+}
+
+static struct tc_statement **late_place(struct tc__statements *s, const struct tc_scope *scope)
+{
+    uint64_t h = end_of(scope->gpu_uuid) ^ (uint64_t)(uint32_t)scope->rank << 32;
+    h = tc_hash_mix(h, end_of(scope->node) + (uint64_t)(uint32_t)scope->gpu_index);
+    h = tc_hash_mix(h, end_of(scope->pod));
+    return &s->late[h % TC__STATEMENTS_LATE];
+}
+
 /* Makes room where that is allowed. False when there is none. */
 static bool has_room(struct tc__statements *s, struct tc_sort_pair *order)
 {
     if (!tc__table_has_room(&s->table) && s->forgets) {
         tc__table_make_room(&s->table, order);
-        s->last = NULL;
-        s->moves++;
+        tc__statements_moved(s);
     }
     return tc__table_has_room(&s->table);
 }
@@ -121,7 +143,7 @@ bool tc__statements_hear(struct tc__statements *s, const struct tc_event *ev)
     if (!says_something(&ev->scope, address)) {
         return true;
     }
-    struct tc_statement *known = s->last;
+    struct tc_statement *known = *late_place(s, &ev->scope);
     if (known == NULL || ev->time_ns <= known->first_ns || !same_scope(&known->scope, &ev->scope) ||
         !tc_slice_eq(known->address, address)) {
         return false;
@@ -146,11 +168,11 @@ void tc__statements_note(struct tc__statements *s, const struct tc_event *ev,
     if (ev->kind == TC_EVENT_RANK_PLACE) {
         now.origin = ev->place.origin;
     }
-    /* Events that come together are often about one thing. */
-    struct tc_statement *known = s->last;
+    struct tc_statement **late = late_place(s, &now.scope);
+    struct tc_statement *known = *late;
     if (known == NULL || !same_names(known, &now, 0)) {
         known = tc__table_find(&s->table, &now, 0);
-        s->last = known;
+        *late = known;
     }
     if (known != NULL) {
         say_again(s, known, &now, order);
