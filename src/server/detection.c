@@ -242,14 +242,10 @@ static tc_status feed_event(void *context, const struct tc_event *ev)
     return tc_detection_feed(f->d, ev, f->arrival_ns, false);
 }
 
-static tc_status feed_unknown(void *context, uint64_t offset, size_t length, const char *why)
+static void count_unread(void *context, uint64_t count)
 {
     (void)context;
-    (void)offset;
-    (void)length;
-    (void)why;
-    tc_count(TC_COUNT_EVENTS_UNKNOWN, 1);
-    return TC_OK;
+    tc_count(TC_COUNT_EVENTS_UNKNOWN, count);
 }
 
 /* What comes now is of this sender. */
@@ -267,7 +263,7 @@ void tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
 {
     struct tc_error err = {0};
     struct feed feed = {d, batch->arrival_ns};
-    struct tc_batch_taker taker = {.event = feed_event, .unknown = feed_unknown, .context = &feed};
+    struct tc_batch_taker taker = {.event = feed_event, .unread = count_unread, .context = &feed};
     begin_batch(d, batch->arrival_ns, tc_batch_sender(batch->name, NULL));
     tc_cited_current(d->cited, batch->number, batch->body);
     if (tc_batch_events(d->reader, batch, tape, &d->arenas, &taker, &err) != TC_OK) {

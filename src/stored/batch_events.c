@@ -57,18 +57,20 @@ static tc_status read_otlp(struct tc_otlp_reader *reader, const struct tc_batch 
         .boot_ns = TC_TIME_NONE,
         .now_ns = batch->arrival_ns,
         .taken_ns = batch->arrival_ns,
-        .want_unknown = taker->unknown != NULL,
     };
     struct tc_codec_out out = {
         .event = taker->event,
-        .unknown = taker->unknown,
         .context = taker->context,
         .arena = &arenas->strings,
         .scratch = &arenas->scratch,
     };
     tc_arena_reset(&arenas->strings);
     tc_arena_reset(&arenas->scratch);
-    return tc_otlp_events(reader, tape, &in, &out, err);
+    tc_status status = tc_otlp_events(reader, tape, &in, &out, err);
+    if (taker->unread != NULL) {
+        taker->unread(taker->context, tc_otlp_reader_seen(reader)->unknown);
+    }
+    return status;
 }
 
 tc_status tc_batch_events(struct tc_otlp_reader *reader, const struct tc_batch *batch,

@@ -31,8 +31,8 @@ void tc_batch_arenas_fini(struct tc_batch_arenas *a);
 /* Where the events of a batch go. Each is borrowed until return; a failure stops the reading. */
 struct tc_batch_taker {
     tc_status (*event)(void *context, const struct tc_event *ev);
-    /* What was not understood; may be NULL. `why` is a literal. */
-    tc_status (*unknown)(void *context, uint64_t offset, size_t length, const char *why);
+    /* So many lines or records of the batch told nothing; may be NULL. */
+    void (*unread)(void *context, uint64_t count);
     void *context;
 };
 

@@ -38,7 +38,6 @@ static tc_status decode_all(const struct tc_codec *codec, const struct tc_codec_
     struct tc_codec_cursor cursor = {0};
     struct tc_codec_out out = {
         .event = taker->event,
-        .unknown = taker->unknown,
         .context = taker->context,
         .arena = &arenas->strings,
         .scratch = &arenas->scratch,
@@ -52,6 +51,9 @@ static tc_status decode_all(const struct tc_codec *codec, const struct tc_codec_
         if (!cursor.done && cursor.offset == before && cursor.events == events) {
             return tc_fail(err, TC_E_MALFORMED, before, "nothing more can be read");
         }
+    }
+    if (taker->unread != NULL) {
+        taker->unread(taker->context, cursor.unknown);
     }
     return TC_OK;
 }
@@ -84,7 +86,7 @@ tc_status tc_source_events(const struct tc_batch *batch, struct tc_batch_arenas 
     tc_status status = TC_OK;
     for (size_t i = 0; i < count; i++) {
         in.job = job_of(&said, codecs[i]);
-        in.want_unknown = taker->unknown != NULL && said.format.len > 0;
+        in.want_unknown = taker->unread != NULL && said.format.len > 0;
         tc_status one = decode_all(codecs[i], &in, arenas, taker, err);
         if (one == TC_E_NOMEM || one == TC_E_AGAIN) {
             return one;

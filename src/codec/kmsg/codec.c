@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel log: where it is read, and how fast. A log of many gigabytes holds
- * few lines that matter, so the input is searched for the literals below
+ * few lines that matter, so the input is searched for the literals of literals.def
  * (base/scan.h) and only lines that hold one are parsed. Every rule needs
  * one of them: a new rule adds its own.
  *
@@ -20,81 +20,24 @@
 /* A line without a time has that of a line above, up to here. */
 #define DATE_LOOK_LINES 200
 
-#define LITERAL(s)         \
-    {                      \
-        (s), sizeof(s) - 1 \
-    }
-
-/*
- * Not the start of the message but whichever part of it starts with four bytes that are
- * rare in ordinary logs: "blocked for more than" is found by "ked for more".
- */
 static const struct tc_slice LITERALS[] = {
-    LITERAL("Xid ("),
-    LITERAL("NVRM: "),
-    LITERAL("dia: probe of "),
-    LITERAL("dia failed with"),
-    LITERAL("e inaccessible"),
-    LITERAL("nvidia-drm 0"),
-    LITERAL("amdgpu"),
-    LITERAL("vfio-pci 0"),
-    LITERAL("valid context"),
-    LITERAL("AER: "),
-    LITERAL("PCIe Bus Error"),
-    LITERAL("/mask="),
-    LITERAL("aer_status:"),
-    LITERAL("PCIe bandwidth, l"),
-    LITERAL("kill:constraint"),
-    LITERAL("Killed process"),
-    LITERAL("Killed /"),
-    LITERAL("as a result of li"),
-    LITERAL("r /kubepods"),
-    LITERAL("SIGKILL to cgroup"),
-    LITERAL("OOM encountered"),
-    LITERAL("EDAC MC"),
-    LITERAL("section_type: mem"),
-    LITERAL("Machine check ev"),
-    LITERAL("Machine Check"),
-    LITERAL("I/O "),
-    LITERAL("medium error"),
-    LITERAL("Remounting f"),
-    LITERAL("-fs error (device"),
-    LITERAL("Aborting journal"),
-    LITERAL("Shutting down f"),
-    LITERAL("Disabling device a"),
-    LITERAL("Disk failure on"),
-    LITERAL("no available"),
-    LITERAL("beyond end"),
-    LITERAL("nfs: server "),
-    LITERAL("Lock reclaim"),
-    LITERAL("Lustre"),
-    LITERAL("ceph: "),
-    LITERAL("multipath: "),
-    LITERAL("hostbyte="),
-    LITERAL("conn error ("),
-    LITERAL("not responded in"),
-    LITERAL("ler is down; "),
-    LITERAL("errs: wr "),
-    LITERAL("Detected IO err"),
-    LITERAL("Port module "),
-    LITERAL("insufficient power"),
-    LITERAL("ACCESS_REG"),
-    LITERAL("Link down"),
-    LITERAL("Link up"),
-    LITERAL("Link is"),
-    LITERAL("Link Down"),
-    LITERAL("Link Up"),
-    LITERAL("Link DOWN"),
-    LITERAL("Link ACTIVE"),
-    LITERAL("us definitely "),
-    LITERAL("compromised"),
-    LITERAL("ked for more"),
-    LITERAL("soft lockup"),
-    LITERAL("segfault at"),
-    /* A message of the journal as an array of numbers: "MESSAGE":[78,86. These come last. */
-    LITERAL("E\":["),
-    LITERAL("\": ["),
-    LITERAL("\" : ["),
+#define LITERAL(text, groups) {(text), sizeof(text) - 1},
+#include "codec/kmsg/literals.def"
+#undef LITERAL
+};
+
+enum {
+    NO_RULES = 0,
+    DRIVER = TC__KMSG_DRIVER,
+    PCI = TC__KMSG_PCI,
+    MEMORY = TC__KMSG_MEMORY,
+    FAULTS = TC__KMSG_FAULTS,
+};
+
+static const uint8_t LITERAL_RULES[] = {
+#define LITERAL(text, groups) groups,
+#include "codec/kmsg/literals.def"
+#undef LITERAL
 };
 
 #define LITERAL_COUNT TC_COUNT(LITERALS)
@@ -125,6 +68,18 @@ bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message)
 {
     unsigned which = 0;
     return tc_scan_next(scan, message, 0, &which) != TC_NPOS;
+}
+
+unsigned tc__kmsg_rules_of(const struct tc_scan *scan, struct tc_slice message)
+{
+    unsigned rules = 0;
+    unsigned which = 0;
+    for (size_t at = tc_scan_next(scan, message, 0, &which);
+         at != TC_NPOS && rules != TC__KMSG_ALL_RULES;
+         at = tc_scan_next(scan, message, at + 1, &which)) {
+        rules |= LITERAL_RULES[which];
+    }
+    return rules;
 }
 
 /* The end of the line that holds `at`. */
@@ -289,7 +244,7 @@ static tc_status handle_message(struct walk *w, struct unit *u)
 {
     struct tc_event ev;
     struct tc__kmsg_context c = {
-        .in = w->in, .line = &u->line, .arena = w->out->arena, .shape = w->shape};
+        .scan = &w->scan, .in = w->in, .line = &u->line, .arena = w->out->arena, .shape = w->shape};
     switch (judge(w, u, &c, &ev)) {
     case TC__KMSG_EVENT:
         return deliver(w, u, &ev);

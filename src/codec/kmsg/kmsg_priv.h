@@ -115,6 +115,10 @@ struct tc__kmsg_context {
     const struct tc__kmsg_line *line;
     const struct tc__kmsg_line *lines; /* NULL: in the input */
     size_t line_count;
+    /* Called before lines[at] is looked at as a neighbour; false: it is none of the kernel's, and
+     * is stepped over. NULL: all of them are. */
+    bool (*ready)(void *owner, size_t at);
+    void *owner;
     struct tc_arena *arena;
     const struct tc_scan *scan; /* see tc__kmsg_has_literal; NULL: the line has one, or may */
     enum tc__kmsg_shape shape;
@@ -130,6 +134,16 @@ typedef enum tc__kmsg_verdict (*tc__kmsg_rule)(struct tc__kmsg_context *c, struc
  * report. Most have none, and looking for all at once costs less than any rule. */
 void tc__kmsg_scan_init(struct tc_scan *scan);
 bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message);
+/* Groups of rules, as bits: a message with the literals of some cannot be another's. */
+enum {
+    TC__KMSG_DRIVER = 1,
+    TC__KMSG_PCI = 2,
+    TC__KMSG_MEMORY = 4,
+    TC__KMSG_FAULTS = 8,
+    TC__KMSG_ALL_RULES = 15,
+};
+/* Those whose literals it has. */
+unsigned tc__kmsg_rules_of(const struct tc_scan *scan, struct tc_slice message);
 
 /* Tries every rule on the line, of which message, node, times, count and origin are read. */
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev);

@@ -31,9 +31,16 @@ size_t tc__kmsg_offset(const struct tc__kmsg_context *c)
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
     if (c->lines != NULL) {
-        bool more = *io_at + 1 < c->line_count;
-        *out = more ? c->lines[++*io_at] : *out;
-        return more;
+        size_t at = *io_at + 1;
+        while (at < c->line_count && c->ready != NULL && !c->ready(c->owner, at)) {
+            at++;
+        }
+        if (at >= c->line_count) {
+            return false;
+        }
+        *io_at = at;
+        *out = c->lines[at];
+        return true;
     }
     struct tc_slice s = c->in->bytes;
     if (c->shape != TC__KMSG_LINES) {
@@ -61,9 +68,16 @@ bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__k
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
     if (c->lines != NULL) {
-        bool more = *io_at > 0;
-        *out = more ? c->lines[--*io_at] : *out;
-        return more;
+        size_t at = *io_at;
+        while (at > 0 && c->ready != NULL && !c->ready(c->owner, at - 1)) {
+            at--;
+        }
+        if (at == 0) {
+            return false;
+        }
+        *io_at = at - 1;
+        *out = c->lines[at - 1];
+        return true;
     }
     struct tc_slice s = c->in->bytes;
     if (c->shape != TC__KMSG_LINES) {
@@ -418,17 +432,28 @@ static enum tc__kmsg_verdict apply_list(const tc__kmsg_rule *list, struct tc__km
 
 static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    static const tc__kmsg_rule *const lists[] = {DRIVER_RULES, tc__kmsg_pci_rules,
-                                                 tc__kmsg_memory_rules, tc__kmsg_fault_rules};
+    static const struct {
+        unsigned group;
+        const tc__kmsg_rule *rules;
+    } lists[] = {{TC__KMSG_DRIVER, DRIVER_RULES},
+                 {TC__KMSG_PCI, tc__kmsg_pci_rules},
+                 {TC__KMSG_MEMORY, tc__kmsg_memory_rules},
+                 {TC__KMSG_FAULTS, tc__kmsg_fault_rules}};
     if (c->line->origin == TC__KMSG_OOMD) {
         return tc__kmsg_rule_oomd(c, ev);
     }
-    if (c->scan != NULL && !tc__kmsg_has_literal(c->scan, c->line->message)) {
-        return apply_list(PART_RULES, c, ev);
+    unsigned groups = TC__KMSG_ALL_RULES;
+    if (c->scan != NULL) {
+        groups = tc__kmsg_rules_of(c->scan, c->line->message);
+        if (groups == 0) {
+            return apply_list(PART_RULES, c, ev);
+        }
     }
     enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
     for (size_t i = 0; i < TC_COUNT(lists) && verdict == TC__KMSG_NOT_MINE; i++) {
-        verdict = apply_list(lists[i], c, ev);
+        if ((groups & lists[i].group) != 0) {
+            verdict = apply_list(lists[i].rules, c, ev);
+        }
     }
     return verdict;
 }

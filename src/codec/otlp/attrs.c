@@ -36,12 +36,42 @@ static const struct {
 
 const struct tc__otlp_value tc__otlp_nothing = {.kind = TC__OTLP_NOTHING};
 
+_Static_assert(TC__OTLP_NAME_FIRST + TABLE_COUNT <= UINT8_MAX, "a name is one byte");
+
 static unsigned slot_of(struct tc_slice key)
 {
     unsigned first = (unsigned char)key.ptr[0];
     unsigned last = (unsigned char)key.ptr[key.len - 1];
     unsigned middle = (unsigned char)key.ptr[key.len / 2];
-    return (first * 7 + last * 3 + middle + (unsigned)key.len * 13) & (TC__OTLP_ATTR_SLOTS - 1);
+    return (first * 7 + last * 3 + middle + (unsigned)key.len * 13) & (TC__OTLP_NAME_SLOTS - 1);
+}
+
+void tc__otlp_names_init(struct tc__otlp_names *names)
+{
+    *names = (struct tc__otlp_names){0};
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        unsigned slot = slot_of(TABLE[i].name);
+        while (names->slots[slot] != 0) {
+            slot = (slot + 1) & (TC__OTLP_NAME_SLOTS - 1);
+        }
+        names->slots[slot] = (uint8_t)(TC__OTLP_NAME_FIRST + i);
+    }
+}
+
+uint8_t tc__otlp_name(const struct tc__otlp_names *names, struct tc_slice key)
+{
+    if (key.len == 0) {
+        return TC__OTLP_NAME_OTHER;
+    }
+    for (unsigned slot = slot_of(key); names->slots[slot] != 0;
+         slot = (slot + 1) & (TC__OTLP_NAME_SLOTS - 1)) {
+        struct tc_slice name = TABLE[names->slots[slot] - TC__OTLP_NAME_FIRST].name;
+        if (name.len == key.len && tc_bytes_eq(name.ptr, key.ptr, key.len)) {
+            return names->slots[slot];
+        }
+    }
+    return key.ptr[0] == 'k' && tc_slice_starts(key, S("k8s.event.")) ? TC__OTLP_NAME_K8S_EVENT
+                                                                      : TC__OTLP_NAME_OTHER;
 }
 
 void tc__otlp_init(struct tc__otlp *o)
@@ -49,29 +79,7 @@ void tc__otlp_init(struct tc__otlp *o)
     tc__train_text_init(&o->train);
     tc__kmsg_scan_init(&o->kernel_scan);
     tc_event_init(&o->blank_xid, TC_EVENT_XID);
-    for (size_t i = 0; i < TABLE_COUNT; i++) {
-        unsigned slot = slot_of(TABLE[i].name);
-        while (o->attr_slots[slot] != 0) {
-            slot = (slot + 1) & (TC__OTLP_ATTR_SLOTS - 1);
-        }
-        o->attr_slots[slot] = (uint8_t)(i + 1);
-    }
-}
-
-/* The row of a name, or TABLE_COUNT. */
-static size_t find_row(const struct tc__otlp *o, struct tc_slice key)
-{
-    if (key.len == 0) {
-        return TABLE_COUNT;
-    }
-    for (unsigned slot = slot_of(key); o->attr_slots[slot] != 0;
-         slot = (slot + 1) & (TC__OTLP_ATTR_SLOTS - 1)) {
-        size_t row = (size_t)o->attr_slots[slot] - 1;
-        if (TABLE[row].name.len == key.len && tc_bytes_eq(TABLE[row].name.ptr, key.ptr, key.len)) {
-            return row;
-        }
-    }
-    return TABLE_COUNT;
+    tc__otlp_names_init(&o->names);
 }
 
 static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)
@@ -195,21 +203,16 @@ static bool node_says(const struct tc__otlp_node *n)
            (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number));
 }
 
-static bool is_k8s_event(struct tc_slice key)
-{
-    return key.len > 0 && key.ptr[0] == 'k' && tc_slice_starts(key, S("k8s.event."));
-}
-
 void tc__otlp_attrs_add(struct tc__otlp *o, struct tc__value_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io)
 {
     struct tc_slice key;
     struct tc__value value;
     for (size_t n = 0; n < ATTRS_MAX && pairs.pairs && tc__value_next(&pairs, &key, &value); n++) {
-        io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
-        size_t row = find_row(o, key);
-        if (row < TABLE_COUNT) {
-            add_value(row, tc__otlp_value_read(value), boost, io);
+        uint8_t name = tc__otlp_name(&o->names, key);
+        io->has_k8s_event = io->has_k8s_event || name == TC__OTLP_NAME_K8S_EVENT;
+        if (name >= TC__OTLP_NAME_FIRST) {
+            add_value((size_t)name - TC__OTLP_NAME_FIRST, tc__otlp_value_read(value), boost, io);
         }
     }
 }
@@ -218,13 +221,16 @@ void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape
                              struct tc__otlp_attrs *io)
 {
     const struct tc__otlp_node *n = &tape->nodes[at];
-    struct tc_slice key = tc__otlp_node_text(tape, n);
-    io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
-    size_t row = find_row(o, key);
-    if (row == TABLE_COUNT || n->next == at + 1 || !node_says(n + 1)) {
+    uint8_t name = n->name;
+    if (name == TC__OTLP_NAME_NOT_LOOKED_UP) {
+        name = tc__otlp_name(&o->names, tc__otlp_node_text(tape, n));
+    }
+    io->has_k8s_event = io->has_k8s_event || name == TC__OTLP_NAME_K8S_EVENT;
+    if (name < TC__OTLP_NAME_FIRST || n->next == at + 1 || !node_says(n + 1)) {
         return;
     }
-    struct tc__otlp_value *to = claim_row(row, TC__OTLP_BOOST_ATTRIBUTE, io);
+    struct tc__otlp_value *to =
+        claim_row((size_t)name - TC__OTLP_NAME_FIRST, TC__OTLP_BOOST_ATTRIBUTE, io);
     if (to != NULL) {
         read_node(tape, n + 1, to);
     }
@@ -248,7 +254,9 @@ tc_status tc__otlp_resource_read(struct tc__otlp *o, struct tc__value resource,
     if (!resource.tape) {
         keep_texts(o, &out->attrs);
     }
-    tc__otlp_labels(o, resource, out);
+    if (!resource.tape || ((const struct tc_otlp_tape *)resource.v.doc)->signal != TC_OTLP_LOGS) {
+        tc__otlp_labels(o, resource, out);
+    }
     if (!tc_arena_ok(o->decode.out->scratch)) {
         return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
                        "a resource's attributes are too long");

@@ -299,8 +299,8 @@ static const char *quick_any(struct tc__otlp_build *b, const char *at, const cha
 }
 
 /* {"key":"k","value":{...}} */
-static const char *quick_pair(struct tc__otlp_build *b, const char *at, const char *end,
-                              unsigned keep, bool keeps)
+static const char *quick_pair(struct tc__otlp_build *b, const struct tc__otlp_frame *frame,
+                              const char *at, const char *end, unsigned keep, bool keeps)
 {
     struct tc__otlp_node *n = &b->nodes[b->count + 1];
     if (!AT(at, end, "{\"key\":\"") || b->values >= b->limits.depth_max || b->count + 1 >= b->cap) {
@@ -317,7 +317,12 @@ static const char *quick_pair(struct tc__otlp_build *b, const char *at, const ch
         return NULL;
     }
     if (keeps) {
-        tc__otlp_keep_pair(b, keep, (size_t)(key - b->body.ptr), length);
+        struct tc_slice name = tc_slice_make(key, length);
+        tc__otlp_write_pair(b, b->count, keep, name,
+                            tc__otlp_has_names(b, frame)
+                                ? tc__otlp_shape_name(b, frame->attributes, name)
+                                : TC__OTLP_NAME_NOT_LOOKED_UP);
+        b->count += 2;
     }
     return at + 1;
 }
@@ -336,7 +341,7 @@ static tc_status begin_object(struct tc__otlp_build *b, struct tc__json_in *in,
         tc__otlp_reject(b, "too many attributes");
     }
     if (f->message == TC__OTLP_M_KEY_VALUE) {
-        behind = quick_pair(b, in->at, in->end, f->keep, keeps);
+        behind = quick_pair(b, frame, in->at, in->end, f->keep, keeps);
     } else if (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR) {
         behind = quick_any(b, in->at, in->end, f->keep, keeps);
     }

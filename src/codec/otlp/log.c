@@ -236,15 +236,15 @@ static tc_status read_body(struct tc__otlp *o, const struct tc__otlp_record *r)
     enum origin origin = origin_of(o, r);
     bool taken = false;
     if (origin == ORIGIN_KERNEL || origin == ORIGIN_OOMD) {
-        struct tc_slice writer = origin == ORIGIN_KERNEL ? S("kernel") : S("systemd-oomd");
-        TC_TRY(tc__otlp_kernel_record(o, r, writer, &taken));
+        TC_TRY(tc__otlp_kernel_record(
+            o, r, origin == ORIGIN_KERNEL ? TC__OTLP_BY_KERNEL : TC__OTLP_BY_OOMD, &taken));
         return taken ? TC_OK : tc__decode_unknown(&o->decode, "no kernel message in this record");
     }
     if (read_training(o, r, &ev) || read_text(o, r->text, &ev) || read_step(r, &ev)) {
         return emit_training(o, r, &ev);
     }
     if (origin == ORIGIN_UNKNOWN) {
-        TC_TRY(tc__otlp_kernel_record(o, r, TC_EMPTY, &taken));
+        TC_TRY(tc__otlp_kernel_record(o, r, TC__OTLP_BY_ANYBODY, &taken));
     }
     if (!taken && tc_slice_starts(tc_slice_trim(r->text), S("{"))) {
         return read_json_text(o, r);
@@ -367,6 +367,9 @@ static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
             r->body = (struct tc__value){.v = {tape, at}, .there = true, .tape = true};
             break;
         case TC__OTLP_K_ATTRIBUTE:
+            if (n->name == TC__OTLP_NAME_OTHER) {
+                break;
+            }
             tc__otlp_attrs_add_pair(o, tape, at, &r->attrs);
             break;
         default: /* kept for k8s/otlp.c */

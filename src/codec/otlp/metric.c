@@ -146,23 +146,100 @@ static void read_json(struct tc__value point, struct point *out)
     out->time_ns = tc__value_unix_nano(point, S("timeUnixNano"));
 }
 
-static void add_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+/*
+ * The bytes that the attributes of a point of a tape are made of, where they are those of the body.
+ * Points with the same bytes, pairs and first key have the same attributes.
+ */
+static bool find_bytes(struct tc__value point, struct tc__otlp_label_set *out)
+{
+    const struct tc_otlp_tape *tape = point.v.doc;
+    const struct tc__otlp_node *first = NULL;
+    const struct tc__otlp_node *last = NULL;
+    out->pairs = 0;
+    for (size_t at = point.v.at + 1; at < tape->nodes[point.v.at].next; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep == TC__OTLP_K_ATTRIBUTE) {
+            first = first == NULL ? n : first;
+            last = n;
+            out->pairs++;
+        }
+    }
+    if (first == NULL || first->own || last->next != (size_t)(last - tape->nodes) + 2 ||
+        last[1].type != TC__OTLP_N_STRING || last[1].own) {
+        return false;
+    }
+    size_t end = (size_t)last[1].at + last[1].length;
+    out->bytes = tc_slice_make(tape->body.ptr + first->at, end - first->at);
+    out->key_length = first->length;
+    return true;
+}
+
+/* The labels of a point that has the attributes of the same point of the metric before. */
+static bool same_labels(struct tc__otlp_label_sets *sets, const struct tc__otlp_label_set *asked,
+                        struct tc__metric_sample *sample)
+{
+    const struct tc__otlp_label_set *known = &sets->of[sets->next];
+    if (sets->next >= sets->count || known->pairs != asked->pairs ||
+        known->key_length != asked->key_length || !tc_slice_eq(known->bytes, asked->bytes)) {
+        return false;
+    }
+    memcpy(sample->texts, known->texts, sizeof sample->texts);
+    memcpy(sample->claims, known->claims, sizeof sample->claims);
+    sets->next++;
+    return true;
+}
+
+static void keep_labels(struct tc__otlp_label_sets *sets, const struct tc__otlp_label_set *asked,
+                        const struct tc__metric_sample *sample)
+{
+    if (sets->next < TC__OTLP_LABEL_SETS) {
+        struct tc__otlp_label_set *to = &sets->of[sets->next++];
+        to->bytes = asked->bytes;
+        to->key_length = asked->key_length;
+        to->pairs = asked->pairs;
+        memcpy(to->texts, sample->texts, sizeof to->texts);
+        memcpy(to->claims, sample->claims, sizeof to->claims);
+        sets->count = sets->next > sets->count ? sets->next : sets->count;
+    }
+}
+
+/* False when a label's text was made for this point, and does not last. */
+static bool add_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                        struct tc__value point, struct tc__metric_sample *sample)
 {
     struct tc__value_iter it = tc__value_attributes(point);
     struct tc_slice key;
     struct tc__value v;
+    bool lasts = true;
     for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__value_next(&it, &key, &v); n++) {
         const struct tc__metric_label_row *row =
             point.tape ? tc__metric_label_again(&o->label_keys, n, key)
                        : tc__metric_label_find(key);
         if (row != NULL) {
             struct tc__otlp_value read = tc__otlp_value_read(v);
-            tc__metric_label_set(sample, row, tc__otlp_text(o, &read));
+            struct tc_slice text = tc__otlp_text(o, &read);
+            lasts = lasts && (text.len == 0 || tc__decode_lasts(&o->decode, text));
+            tc__metric_label_set(sample, row, text);
         }
     }
     for (size_t i = 0; i < resource->label_count; i++) {
         tc__metric_label_set(sample, resource->labels[i].row, resource->labels[i].value);
+    }
+    return lasts;
+}
+
+/* All labels of a point. */
+static void read_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                        struct tc__value point, struct tc__metric_sample *sample)
+{
+    struct tc__otlp_label_sets *sets = &o->label_sets;
+    struct tc__otlp_label_set asked;
+    if (!point.tape || sets->of == NULL || !find_bytes(point, &asked)) {
+        (void)add_labels(o, resource, point, sample);
+        return;
+    }
+    if (!same_labels(sets, &asked, sample) && add_labels(o, resource, point, sample)) {
+        keep_labels(sets, &asked, sample);
     }
 }
 
@@ -187,7 +264,7 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
         return tc__decode_unknown(&o->decode, "a data point without a value");
     }
     tc__metric_begin(&sample, mapped != NULL ? mapped : &use, o->decode.out->scratch);
-    add_labels(o, resource, point, &sample);
+    read_labels(o, resource, point, &sample);
     enum tc__metric_verdict verdict = tc__metric_end(&sample, said.value, &ev);
     if (verdict == TC__METRIC_NOMEM) {
         return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
@@ -282,6 +359,7 @@ tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resourc
     struct tc__metric_use use = {0};
     struct tc_slice name = tc__value_string(metric, S("name"));
     bool is_mapped = tc__metric_map(name, &use);
+    o->label_sets.next = 0;
     if (!is_mapped && !is_hardware(name)) {
         return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }

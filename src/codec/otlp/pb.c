@@ -5,6 +5,7 @@
  * are skipped.
  */
 #include "base/pb.h"
+#include "codec/otlp/names_priv.h"
 #include "codec/otlp/tape_priv.h"
 
 #define ID16_BYTES 16
@@ -18,6 +19,8 @@
 #define TAG_DOUBLE_VALUE 0x21
 /* The largest varint of one byte. */
 #define VARINT_ONE 0x7f
+/* A pair with an empty key and the shortest value that is read the quick way. */
+#define QUICK_PAIR_MIN 7
 
 static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
 {
@@ -123,41 +126,63 @@ static tc_status check_number(struct tc__otlp_build *b, struct tc_pb *p,
 
 /* ---- what most values and attributes are, without frames ---- */
 
-/*
- * A value of one short field that fills it: the node it becomes, but for keep and next. False for
- * anything else, which the long way reads or refuses.
- */
-static inline bool quick_value(const struct tc__otlp_build *b, const unsigned char *at,
-                               const unsigned char *end, struct tc__otlp_node *out)
+/* An integer that ends where the value does. */
+static __attribute__((noinline)) bool quick_int(const unsigned char *at, const unsigned char *end,
+                                                struct tc__otlp_node *out)
 {
-    struct tc_pb p = {.at = at + 1, .end = end};
+    struct tc_pb p = {.at = at, .end = end};
     uint64_t v = 0;
-    if (end - at < 2 || b->values >= b->limits.depth_max) {
+    if (!tc_pb_varint(&p, &v) || p.at != end) {
         return false;
     }
+    out->integer = (int64_t)v;
+    return true;
+}
+
+/* A length of one or two bytes at `at`, which is what most have: the bytes it takes, or 0. Three
+ * bytes can be read. */
+static inline size_t quick_length(const unsigned char *at, size_t *out)
+{
+    if (at[0] <= VARINT_ONE) {
+        *out = at[0];
+        return 1;
+    }
+    *out = (size_t)(at[0] & VARINT_ONE) | (size_t)at[1] << 7;
+    return at[1] <= VARINT_ONE ? 2 : 0;
+}
+
+/*
+ * A value of one field that fills it: the node it becomes, but for keep and next. False for
+ * anything else, which the long way reads or refuses.
+ */
+static inline __attribute__((always_inline)) bool quick_value(const struct tc__otlp_build *b,
+                                                              const unsigned char *at,
+                                                              const unsigned char *end,
+                                                              struct tc__otlp_node *out)
+{
+    if (end - at < 3) {
+        return false; /* an empty string, or a small number */
+    }
     switch (at[0]) {
-    case TAG_STRING_VALUE:
-        if (!tc_pb_varint(&p, &v) || v != (uint64_t)(end - p.at) || v > b->limits.value_bytes_max) {
+    case TAG_STRING_VALUE: {
+        size_t length = 0;
+        const unsigned char *text = at + 1 + quick_length(at + 1, &length);
+        if (text == at + 1 || length != (size_t)(end - text) ||
+            length > b->limits.value_bytes_max) {
             return false;
         }
-        out->at = (uint32_t)offset_of(b, p.at);
-        out->length = (uint32_t)v;
+        out->at = (uint32_t)offset_of(b, text);
+        out->length = (uint32_t)length;
         out->type = TC__OTLP_N_STRING;
         return true;
+    }
     case TAG_INT_VALUE:
         out->type = TC__OTLP_N_INT;
-        if (!tc_pb_varint(&p, &v) || p.at != end) {
-            return false;
-        }
-        out->integer = (int64_t)v;
-        return true;
+        return quick_int(at + 1, end, out);
     case TAG_DOUBLE_VALUE:
         out->type = TC__OTLP_N_DOUBLE;
-        if (!tc_pb_fixed64(&p, &v) || p.at != end) {
-            return false;
-        }
-        memcpy(&out->number, &v, sizeof v);
-        return true;
+        memcpy(&out->number, at + 1, end - at == 9 ? sizeof out->number : 0);
+        return end - at == 9;
     default:
         return false;
     }
@@ -168,7 +193,8 @@ static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
 {
     /* Written in place: a struct that was just put together is slow to copy. */
     struct tc__otlp_node *n = &b->nodes[b->count];
-    if (b->count >= b->cap || !quick_value(b, at, end, n) || !tc__otlp_count(b, 1)) {
+    if (b->count >= b->cap || b->values >= b->limits.depth_max || !quick_value(b, at, end, n) ||
+        !tc__otlp_count(b, 1)) {
         return false;
     }
     if (keeps) {
@@ -177,57 +203,156 @@ static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
     return true;
 }
 
-/* A key and a value, each with a length of one byte. */
-static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
-                              const unsigned char *end, unsigned keep, bool keeps)
+/* A key and a value at `at`, behind the tag of the pair: what is behind them, or NULL. The value is
+ * written one node behind the pair's. */
+static inline __attribute__((always_inline)) const unsigned char *
+quick_pair(const struct tc__otlp_build *b, const unsigned char *at, const unsigned char *end,
+           struct tc__otlp_node *pair, struct tc_slice *out_key)
 {
-    struct tc__otlp_node *n = &b->nodes[b->count + 1];
-    if (end - at < 4 || at[0] != TAG_KEY || at[1] > VARINT_ONE || at[1] > end - at - 4 ||
-        at[1] > b->limits.key_bytes_max || b->count + 1 >= b->cap) {
-        return false;
+    size_t length = 0;
+    if (end - at < QUICK_PAIR_MIN) {
+        return NULL;
     }
-    const unsigned char *value = at + 2 + at[1];
-    if (value[0] != TAG_VALUE || value[1] > VARINT_ONE || value[1] != end - value - 2 ||
-        !quick_value(b, value + 2, end, n) || !tc__otlp_count(b, 2)) {
-        return false;
+    size_t used = quick_length(at, &length);
+    at += used;
+    if (used == 0 || length > (size_t)(end - at) || length < QUICK_PAIR_MIN) {
+        return NULL;
     }
-    if (keeps) {
-        tc__otlp_keep_pair(b, keep, offset_of(b, at + 2), at[1]);
+    end = at + length;
+    size_t key = at[1];
+    if (at[0] != TAG_KEY || key > VARINT_ONE || key + QUICK_PAIR_MIN > length ||
+        key > b->limits.key_bytes_max) {
+        return NULL;
     }
-    return true;
+    *out_key = tc_slice_make((const char *)at + 2, key);
+    at += 2 + key;
+    if (at[0] != TAG_VALUE) {
+        return NULL;
+    }
+    used = quick_length(at + 1, &length);
+    at += 1 + used;
+    return used != 0 && length == (size_t)(end - at) && quick_value(b, at, end, pair + 1) ? end
+                                                                                          : NULL;
 }
 
 /*
  * Pairs come in a row: reads them as long as they are plain, from the first, behind whose tag p is.
  * False when that one is not.
  */
-static inline bool quick_pairs(struct tc__otlp_build *b, struct tc_pb *p,
-                               struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, struct tc_pb *p,
+                                                  struct tc__otlp_frame *frame,
+                                                  const struct tc__otlp_field *f)
 {
     const unsigned tag = (unsigned)f->number << 3 | TC_PB_LENGTH;
     const size_t max = f->is_attributes ? b->limits.attributes_max : SIZE_MAX;
     const bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    const bool named = tc__otlp_has_names(b, frame);
     const unsigned char *at = p->at;
-    bool any = false;
-    while (p->end - at >= 1 && at[0] <= VARINT_ONE && at[0] <= p->end - at - 1 &&
-           frame->attributes < max && quick_pair(b, at + 1, at + 1 + at[0], f->keep, keeps)) {
-        frame->attributes += f->is_attributes;
-        at += 1 + at[0];
-        any = true;
-        p->at = at;
-        if (at == p->end || *at != tag || tag > VARINT_ONE) {
+    const unsigned char *end = p->end;
+    uint32_t left = b->left;
+    uint32_t count = b->count;
+    size_t attributes = frame->attributes;
+    struct tc_slice key;
+    if (b->values >= b->limits.depth_max || tag > VARINT_ONE) {
+        return false;
+    }
+    while (attributes < max && left >= 2 && count + 1 < b->cap) {
+        const unsigned char *behind = quick_pair(b, at, end, &b->nodes[count], &key);
+        if (behind == NULL) {
             break;
         }
-        at++;
+        left -= 2;
+        attributes++;
+        if (keeps) {
+            tc__otlp_write_pair(b, count, f->keep, key,
+                                named ? tc__otlp_shape_name(b, attributes, key)
+                                      : TC__OTLP_NAME_NOT_LOOKED_UP);
+            count += 2;
+        }
+        p->at = behind;
+        if (behind == end || *behind != tag) {
+            break;
+        }
+        at = behind + 1;
     }
+    bool any = left != b->left;
+    b->left = left;
+    b->count = count;
+    frame->attributes = f->is_attributes ? (uint32_t)attributes : frame->attributes;
     return any;
+}
+
+/*
+ * The attributes of a data point, where the last metric had the same bytes at this point: their
+ * nodes are copied. False when they are others.
+ */
+static bool same_pairs(struct tc__otlp_build *b, struct tc_pb *p, struct tc__otlp_frame *frame)
+{
+    if (b->run_next >= b->run_count) {
+        return false;
+    }
+    const struct tc__otlp_run run = b->runs[b->run_next];
+    if (frame->attributes + run.pairs > b->limits.attributes_max || b->left < 2 * run.pairs ||
+        b->cap - b->count < 2 * run.pairs || (size_t)(p->end - p->at) < run.length ||
+        memcmp(p->at, b->body.ptr + run.at, run.length) != 0) {
+        return false;
+    }
+    uint32_t moved = (uint32_t)offset_of(b, p->at) - run.at;
+    uint32_t later = b->count - run.node;
+    const struct tc__otlp_node *from = &b->nodes[run.node];
+    struct tc__otlp_node *to = &b->nodes[b->count];
+    for (uint32_t i = 0; i < 2 * run.pairs; i++) {
+        to[i] = from[i];
+        to[i].next += later;
+        to[i].at +=
+            from[i].type == TC__OTLP_N_STRING || from[i].type == TC__OTLP_N_PAIR ? moved : 0;
+    }
+    b->count += 2 * run.pairs;
+    b->left -= 2 * run.pairs;
+    frame->attributes += run.pairs;
+    p->at += run.length;
+    b->run_next++;
+    return true;
+}
+
+/* Remembers the attributes of a data point that were just read, from `start` and `node` on. */
+static void keep_run(struct tc__otlp_build *b, const unsigned char *start, const unsigned char *end,
+                     uint32_t node)
+{
+    if (b->run_next < TC__OTLP_RUNS) {
+        b->runs[b->run_next++] = (struct tc__otlp_run){.at = (uint32_t)offset_of(b, start),
+                                                       .length = (uint32_t)(end - start),
+                                                       .node = node,
+                                                       .pairs = (b->count - node) / 2};
+        b->run_count = b->run_next > b->run_count ? b->run_next : b->run_count;
+    }
+}
+
+/* Attributes, the first of which p is at: as many as can be read without frames. */
+static bool read_pairs(struct tc__otlp_build *b, struct tc_pb *p, struct tc__otlp_frame *frame,
+                       const struct tc__otlp_field *f)
+{
+    bool point = b->has_runs && frame->message->role == TC__OTLP_RECORD && frame->keeps &&
+                 frame->attributes == 0 && f->keep == TC__OTLP_K_ATTRIBUTE;
+    const unsigned char *start = p->at;
+    uint32_t node = b->count;
+    if (point && same_pairs(b, p, frame)) {
+        return true;
+    }
+    if (!quick_pairs(b, p, frame, f)) {
+        return false;
+    }
+    if (point) {
+        keep_run(b, start, p->at, node);
+    }
+    return true;
 }
 
 static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
                                struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
     size_t length = 0;
-    if (f->message == TC__OTLP_M_KEY_VALUE && quick_pairs(b, p, frame, f)) {
+    if (f->message == TC__OTLP_M_KEY_VALUE && read_pairs(b, p, frame, f)) {
         return TC_OK;
     }
     if (!tc_pb_length(p, &length)) {

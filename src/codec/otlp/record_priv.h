@@ -17,6 +17,7 @@
 #include "codec/k8s/k8s_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
 #include "codec/metric/map_priv.h"
+#include "codec/otlp/names_priv.h"
 #include "codec/train_log/text_priv.h"
 #include "event/event.h"
 
@@ -97,24 +98,62 @@ static inline int64_t tc__otlp_time(const struct tc__otlp_record *r)
     return r->time_ns != TC_TIME_NONE ? r->time_ns : r->observed_ns;
 }
 
+enum tc__otlp_line_state {
+    TC__OTLP_LINE_RULED,   /* it was read, and the rules are tried on it */
+    TC__OTLP_LINE_RAW,     /* no rule begins with it: read when a rule looks at it from another */
+    TC__OTLP_LINE_READ,    /* ... and that happened */
+    TC__OTLP_LINE_FOREIGN, /* ... but it is not one of the kernel's */
+};
+
+/* Where a line came from, and what its record says about it. */
+struct tc__otlp_line {
+    struct tc_raw record;
+    struct tc_slice told; /* the node by the record's attributes, else its resource's */
+    struct tc_slice host; /* the node where neither those nor the line name one */
+    int64_t time_ns;      /* as in struct tc__otlp_record */
+    int64_t observed_ns;
+    bool is_kernel; /* the attributes say that the kernel wrote it */
+    uint8_t state;  /* enum tc__otlp_line_state */
+};
+
 /*
  * Lines of the kernel, gathered until there are many or the call ends, so that lines which belong
- * together (a PCIe error has three) see each other. Strings that do not outlive the call anyway are
- * copied to text. Invariant: records[i] is where lines[i] came from; count <= cap.
+ * together (a PCIe error has three) see each other. Most lines tell nothing: those wait as they
+ * came, and are read only if a rule looks at them from another line. Strings that do not outlive
+ * the call anyway are copied to text. Invariant: of[i] belongs to lines[i]; count <= cap; of a raw
+ * line lines[i] has nothing but raw.
  */
 struct tc__otlp_kernel {
     struct tc__kmsg_line *lines;
-    struct tc_raw *records;
+    struct tc__otlp_line *of;
     struct tc_buf text;
     size_t count;
-    size_t cap; /* 0: there was no memory for lines */
+    size_t ruled; /* of them */
+    size_t cap;   /* 0: there was no memory for lines */
+};
+
+/* Data points of a metric whose labels are remembered for the next metric of the same resource. */
+#define TC__OTLP_LABEL_SETS 256
+
+/* What the attributes of a data point, and those of its resource, say; by the bytes of the former
+ * in the body, from the first key to the last value. */
+struct tc__otlp_label_set {
+    struct tc_slice bytes;
+    uint32_t key_length; /* of the first key, whose length is not among the bytes */
+    uint32_t pairs;
+    struct tc_slice texts[TC__FIELD_COUNT];
+    uint8_t claims[TC__FIELD_COUNT];
+};
+
+/* Invariant: next <= count <= TC__OTLP_LABEL_SETS. Of one tape and one resource. */
+struct tc__otlp_label_sets {
+    struct tc__otlp_label_set *of; /* NULL: none are remembered */
+    size_t count;
+    size_t next; /* the one that may come again now */
 };
 
 /* Ranks of which it is remembered that their place was told; a power of two. */
 #define TC__OTLP_PLACES 4096
-/* Of the index of attributes' names; a power of two. */
-#define TC__OTLP_ATTR_SLOTS 256
-
 /* One call of decode. decode comes first: the walker and k8s/otlp.c know only that. */
 struct tc__otlp {
     struct tc__decode decode;
@@ -128,10 +167,11 @@ struct tc__otlp {
     uint64_t places[TC__OTLP_PLACES];
     bool has_places;
     /* Set by tc__otlp_init. */
-    uint8_t attr_slots[TC__OTLP_ATTR_SLOTS];
+    struct tc__otlp_names names;
     struct tc_event blank_xid;
     struct tc__metric_keys label_keys; /* of the data points of a tape, whose keys last */
-    struct tc_scan kernel_scan;        /* see tc__kmsg_has_literal */
+    struct tc__otlp_label_sets label_sets;
+    struct tc_scan kernel_scan; /* see tc__kmsg_has_literal */
 };
 
 /* wire.c: what a reader maps with. */
@@ -198,11 +238,12 @@ void tc__otlp_kernel_drop(struct tc__otlp_kernel *b);
 /* Reads the lines that wait and delivers their events: before any other event, so that events come
  * in the order of records. */
 TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
-/* One body of the kernel's, r->text, perhaps of several lines. `writer`: "kernel" or
- * "systemd-oomd" where that is known, else empty. *out_taken is false when it is not, and nothing
- * was done. */
+enum tc__otlp_writer { TC__OTLP_BY_ANYBODY, TC__OTLP_BY_KERNEL, TC__OTLP_BY_OOMD };
+/* One body of the kernel's, r->text, perhaps of several lines. `writer`: who wrote it, by its
+ * attributes. *out_taken is false when none of it is the kernel's, and nothing was done; true too
+ * for lines that say nothing, for which it does not matter. */
 TC_CHECKED tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_record *r,
-                                            struct tc_slice writer, bool *out_taken);
+                                            enum tc__otlp_writer writer, bool *out_taken);
 
 /* event.c */
 /* A record whose attributes are the fields of one of tracecore's events. */

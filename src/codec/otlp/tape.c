@@ -62,6 +62,8 @@ static void own_end(struct tc__otlp_build *b)
     }
     b->count = o->count;
     b->text_length = o->text_length;
+    b->run_count = 0; /* they may be of what was taken off */
+    b->run_next = 0;
 }
 
 static bool is_owner(unsigned role)
@@ -104,6 +106,7 @@ tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *
     }
     if (is_owner(m->role)) {
         own_begin(b, m->role);
+        b->run_next = m->role == TC__OTLP_RECORD ? b->run_next : 0;
     }
     *frame = (struct tc__otlp_frame){.message = m,
                                      .field = f,

@@ -13,6 +13,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "codec/otlp/names_priv.h"
 #include "codec/otlp/schema_priv.h"
 #include "codec/otlp/wire.h"
 
@@ -46,7 +47,10 @@ struct tc__otlp_node {
     uint8_t keep; /* enum tc__otlp_keep */
     uint8_t type; /* enum tc__otlp_node_type */
     bool own;     /* at is in text, not in the body */
+    uint8_t name; /* of a pair: what attrs.c calls its key, where the check knew it; else 0 */
 };
+
+_Static_assert(sizeof(struct tc__otlp_node) == 16, "a tape is as long as its nodes");
 
 static inline struct tc_slice tc__otlp_node_text(const struct tc_otlp_tape *t,
                                                  const struct tc__otlp_node *n)
@@ -85,6 +89,26 @@ struct tc__otlp_owner {
     const char *why;
 };
 
+/* Keys that are remembered, by their place among the attributes of a record: records that follow
+ * each other mostly have the same ones in the same order. */
+#define TC__OTLP_SHAPE_KEYS 32
+
+struct tc__otlp_shape_key {
+    struct tc_slice key; /* in the body; empty: none yet */
+    uint8_t name;
+};
+
+/* Attributes of a data point that were read, so that the same bytes need not be read again: a
+ * scrape has all metrics of one thing, so what comes under a metric comes under the next one. */
+#define TC__OTLP_RUNS 1024
+
+struct tc__otlp_run {
+    uint32_t at; /* in the body, behind the first tag */
+    uint32_t length;
+    uint32_t node; /* the first, of two for each pair */
+    uint32_t pairs;
+};
+
 /*
  * A check while it goes on. Invariants: depth <= TC__OTLP_FRAMES; nodes has room for one more
  * than cap, so that a node can always be written: a full tape is noticed at the end.
@@ -103,7 +127,13 @@ struct tc__otlp_build {
     uint32_t left;   /* objects that may still come */
     struct tc__otlp_owner owners[TC__OTLP_OWNERS];
     unsigned owner_depth;
-    bool keeps; /* a tape is wanted */
+    const struct tc__otlp_names *names; /* of attributes of log records; NULL: not looked up */
+    struct tc__otlp_shape_key shape[TC__OTLP_SHAPE_KEYS];
+    bool has_runs;             /* of data points */
+    struct tc__otlp_run *runs; /* TC__OTLP_RUNS of this body's */
+    uint32_t run_count;
+    uint32_t run_next; /* the one that may come again now; < run_count, or == */
+    bool keeps;        /* a tape is wanted */
     bool is_full;
     struct tc_otlp_counts counts;
     struct tc_slice body;
@@ -132,6 +162,7 @@ static inline struct tc__otlp_node *tc__otlp_add(struct tc__otlp_build *b, unsig
     n->keep = (uint8_t)keep;
     n->type = (uint8_t)type;
     n->own = false;
+    n->name = 0;
     if (__builtin_expect(b->count < b->cap, 1)) {
         b->count++;
     } else {
@@ -147,22 +178,44 @@ static inline void tc__otlp_keep_value(struct tc__otlp_build *b, unsigned keep)
     struct tc__otlp_node *n = &b->nodes[b->count];
     n->keep = (uint8_t)keep;
     n->own = false;
+    n->name = 0;
     n->next = ++b->count;
 }
 
-/* The same for a pair, whose value was written one node further on. */
-static inline void tc__otlp_keep_pair(struct tc__otlp_build *b, unsigned keep, size_t key_at,
-                                      size_t key_length)
+/* Writes a pair to node number `at`, whose value was written one node further on. */
+static inline void tc__otlp_write_pair(struct tc__otlp_build *b, uint32_t at, unsigned keep,
+                                       struct tc_slice key, uint8_t name)
 {
-    struct tc__otlp_node *pair = &b->nodes[b->count];
-    pair->at = (uint32_t)key_at;
-    pair->length = (uint32_t)key_length;
-    pair->next = b->count + 2;
-    pair->keep = (uint8_t)keep;
-    pair->type = TC__OTLP_N_PAIR;
-    pair->own = false;
-    b->count++;
-    tc__otlp_keep_value(b, TC__OTLP_K_VALUE);
+    struct tc__otlp_node *pair = &b->nodes[at];
+    pair[0].at = (uint32_t)(key.ptr - b->body.ptr);
+    pair[0].length = (uint32_t)key.len;
+    pair[0].next = at + 2;
+    pair[0].keep = (uint8_t)keep;
+    pair[0].type = TC__OTLP_N_PAIR;
+    pair[0].own = false;
+    pair[0].name = name;
+    pair[1].next = at + 2;
+    pair[1].keep = TC__OTLP_K_VALUE;
+    pair[1].own = false;
+    pair[1].name = 0;
+}
+
+/* What attrs.c calls the key of that number among the attributes of a record. */
+static inline uint8_t tc__otlp_shape_name(struct tc__otlp_build *b, size_t number,
+                                          struct tc_slice key)
+{
+    struct tc__otlp_shape_key *k = &b->shape[number % TC__OTLP_SHAPE_KEYS];
+    if (k->key.len != key.len || !tc_bytes_eq(k->key.ptr, key.ptr, key.len)) {
+        *k = (struct tc__otlp_shape_key){key, tc__otlp_name(b->names, key)};
+    }
+    return k->name;
+}
+
+/* Whether names of pairs of that frame are looked up. */
+static inline bool tc__otlp_has_names(const struct tc__otlp_build *b,
+                                      const struct tc__otlp_frame *frame)
+{
+    return b->names != NULL && frame->message->role == TC__OTLP_RECORD;
 }
 
 /* The frame of the request, which has no field and no node. */

@@ -49,11 +49,14 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->nodes = malloc(((size_t)b->cap + 1) * sizeof *b->nodes);
     b->text = malloc(body_max + 1);
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
+    b->runs = malloc(TC__OTLP_RUNS * sizeof *b->runs);
     r->kernel_bytes = malloc(KERNEL_BYTES);
+    r->o.label_sets.of = malloc(TC__OTLP_LABEL_SETS * sizeof *r->o.label_sets.of);
     r->o.decode.parser = tc_json_parser_create();
     r->o.line_parser = tc_json_parser_create();
-    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->kernel_bytes == NULL ||
-        r->o.decode.parser == NULL || r->o.line_parser == NULL) {
+    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || b->runs == NULL ||
+        r->kernel_bytes == NULL || r->o.label_sets.of == NULL || r->o.decode.parser == NULL ||
+        r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
@@ -73,7 +76,9 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
     tc_arena_fini(&r->kernel);
     tc_json_parser_destroy(r->o.decode.parser);
     tc_json_parser_destroy(r->o.line_parser);
+    free(r->o.label_sets.of);
     free(r->kernel_bytes);
+    free(r->build.runs);
     free(r->build.frames);
     free(r->build.text);
     free(r->build.nodes);
@@ -127,6 +132,11 @@ static tc_status check_body(struct tc_otlp_reader *r, enum tc_otlp_signal signal
     b->values = 0;
     b->left = objects_max == 0 || objects_max > UINT32_MAX ? UINT32_MAX : (uint32_t)objects_max;
     b->owner_depth = 0;
+    b->names = keeps && signal == TC_OTLP_LOGS ? &r->o.names : NULL;
+    memset(b->shape, 0, sizeof b->shape);
+    b->has_runs = keeps && signal == TC_OTLP_METRICS;
+    b->run_count = 0;
+    b->run_next = 0;
     b->keeps = keeps;
     b->is_full = false;
     b->counts = (struct tc_otlp_counts){0};
@@ -186,6 +196,7 @@ static tc_status read_entries(struct tc__otlp *o, const struct tc_otlp_tape *tap
 {
     size_t end = tape->nodes[at].next;
     struct tc__otlp_resource resource = {0};
+    o->label_sets.count = 0;
     struct tc__value told = tc__value_get(value_at(tape, at), TC_LIT("resource"));
     if (told.there) {
         TC_TRY(tc__otlp_resource_read(o, told, &resource));

@@ -221,20 +221,16 @@ static tc_status copy_event(void *context, const struct tc_event *ev)
     return TC_OK;
 }
 
-static tc_status count_unknown(void *context, uint64_t offset, size_t length, const char *why)
+static void count_unread(void *context, uint64_t count)
 {
     (void)context;
-    (void)offset;
-    (void)length;
-    (void)why;
-    tc_count(TC_COUNT_EVENTS_UNKNOWN, 1);
-    return TC_OK;
+    tc_count(TC_COUNT_EVENTS_UNKNOWN, count);
 }
 
 static tc_status read_batch(struct tc_batch_reader *r, const struct tc_batch *batch)
 {
     struct reading g = {.r = r, .batch = batch};
-    struct tc_batch_taker taker = {copy_event, count_unknown, &g};
+    struct tc_batch_taker taker = {copy_event, count_unread, &g};
     struct tc_error err = {0};
     g.has_digest =
         batch->body.len >= DIGEST_BYTES && tc_digest_sha256(batch->body, &g.digest) == TC_OK;

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "codec/otlp/tape_priv.h"
 #include "codec/otlp/wire.h"
+#include "support/otlp_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -567,6 +569,67 @@ static void records_over_a_limit_are_rejected_and_the_rest_is_taken(void **state
     assert_int_equal(t.counts.rejected, 1);
 }
 
+#define DATA_POINT(a, b) "{\"attributes\":[" KV("a", a) "," KV("b", b) "],\"asDouble\":1}"
+#define SCRAPED(points) "{\"name\":\"m\",\"gauge\":{\"dataPoints\":[" points "]}}"
+
+/* The attributes of the tape in the order of its nodes: "a=1,b=2;". */
+static void list_attributes(const struct tc_otlp_tape *tape, char *out, size_t size)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t at = 0; at < tape->count; at++) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->type == TC__OTLP_N_PAIR) {
+            assert_int_equal(n->next, at + 2);
+            assert_int_equal(n[1].next, at + 2);
+            assert_int_equal(n[1].type, TC__OTLP_N_STRING);
+            struct tc_slice key = tc__otlp_node_text(tape, n);
+            struct tc_slice value = tc__otlp_node_text(tape, n + 1);
+            len +=
+                (size_t)snprintf(out + len, size - len, "%.*s=%.*s ", TC_FMT(key), TC_FMT(value));
+        }
+    }
+}
+
+/* Data points with the attributes of the metric before, some of them over a limit. */
+static void attributes_that_come_again_are_what_they_were(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *metrics;
+        const char *attributes;
+        uint64_t rejected;
+    } cases[] = {
+        {SCRAPED(DATA_POINT("1", "2") "," DATA_POINT("3", "4")) "," SCRAPED(
+             DATA_POINT("1", "2") "," DATA_POINT("3", "4") "," DATA_POINT("5", "6")) "," //
+         SCRAPED(DATA_POINT("3", "4") "," DATA_POINT("1", "2") "," DATA_POINT("5", "6")),
+         "a=1 b=2 a=3 b=4 a=1 b=2 a=3 b=4 a=5 b=6 a=3 b=4 a=1 b=2 a=5 b=6 ", 0},
+        {SCRAPED(
+             DATA_POINT("1", "2") "," DATA_POINT("3", "123456789") "," DATA_POINT("5", "6")) "," //
+         SCRAPED(DATA_POINT("1", "2") "," DATA_POINT("3", "4") "," DATA_POINT("5", "6")),
+         "a=1 b=2 a=5 b=6 a=1 b=2 a=3 b=4 a=5 b=6 ", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[4096];
+        char list[1024];
+        char *bytes = NULL;
+        size_t length = 0;
+        struct tc_otlp_tape tape = {0};
+        (void)snprintf(text, sizeof text,
+                       "{\"resourceMetrics\":[{\"scopeMetrics\":[{\"metrics\":[%s]}]}]}",
+                       cases[i].metrics);
+        assert_true(tc_otlp_write(tc_slice_cstr(text), false, &bytes, &length));
+        tc_otlp_reader_limit(t.reader, &SMALL);
+        assert_int_equal(tc_otlp_check(t.reader, TC_OTLP_METRICS, TC_OTLP_PROTOBUF,
+                                       tc_slice_make(bytes, length), &tape, &t.err),
+                         TC_OK);
+        assert_int_equal(tape.counts.rejected, cases[i].rejected);
+        list_attributes(&tape, list, sizeof list);
+        assert_string_equal(list, cases[i].attributes);
+        free(bytes);
+    }
+}
+
 static void bodies_that_are_too_large_or_too_full_are_refused(void **state)
 {
     (void)state;
@@ -606,6 +669,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(verifying_says_the_same_and_keeps_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(records_over_a_limit_are_rejected_and_the_rest_is_taken,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(attributes_that_come_again_are_what_they_were, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(bodies_that_are_too_large_or_too_full_are_refused, setup,
                                         teardown),
     };

@@ -331,6 +331,99 @@ static void an_xid_is_the_same_alone_and_among_other_lines(void **state)
     assert_int_equal(events, (sizeof lines / sizeof lines[0] - 1) * 9);
 }
 
+/* Neighbours of a report that say nothing by themselves, between records of somebody else. */
+static void lines_that_say_nothing_are_looked_at_from_those_that_do(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode(LOGS(NODE, KERNEL("Task in /kubepods/pod8f0c2a1e-0000-4000-8000-000000000007/c "
+                                 "killed as a result of limit of /kubepods") ","                 //
+                    KERNEL("usb 1-2: new device") "," KERNEL("memory: usage 8kB, limit 8kB") "," //
+                    KERNEL("Killed process 77 (py) total-vm:8kB, anon-rss:4kB"))),
+        TC_OK);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.events[0].scope.pid, 77);
+    /* The reason stands above, in a line that nothing begins with; another program quotes it. */
+    assert_int_equal(
+        decode(LOGS(NODE, KERNEL("NVRM: GPU 0000:b3:00.0: RmInitAdapter failed! (0x24:0x65)") "," //
+                    KERNEL("nvidia 0000:b4:00.0: Direct firmware load for nvidia/gsp.bin failed") //
+                    "," KERNEL("NVRM: GPU 0000:b4:00.0: RmInitAdapter failed! (0x24:0x65)"))),
+        TC_OK);
+    assert_int_equal(t.count, 2);
+    SAME(t.events[0].fault.fault, "gpu_init_failed");
+    SAME(t.events[1].fault.fault, "gpu_firmware_missing");
+    assert_int_equal(
+        decode(LOGS(NODE, "{" TIME
+                          "," BODY("Mar 1 10:05:01 gpu-01 app[7]: Direct firmware load for nvidia "
+                                   "failed") "}," //
+                    KERNEL("NVRM: GPU 0000:b4:00.0: RmInitAdapter failed! (0x24:0x65)"))),
+        TC_OK);
+    assert_int_equal(t.count, 1);
+    SAME(t.events[0].fault.fault, "gpu_init_failed");
+}
+
+#define LINES_BYTES ((size_t)4 << 20)
+
+static void put_escaped(char *to, size_t *io_len, struct tc_slice line)
+{
+    for (size_t i = 0; i < line.len; i++) {
+        unsigned char c = (unsigned char)line.ptr[i];
+        *io_len += (size_t)snprintf(to + *io_len, LINES_BYTES - *io_len,
+                                    c == '"' || c == '\\' ? "\\%c"
+                                    : c < 0x20            ? "\\u%04x"
+                                                          : "%c",
+                                    c);
+    }
+}
+
+/* Every line of the samples as a record: read at once and when it is asked for, by all rules. */
+static void lines_of_the_samples_are_the_same_whenever_they_are_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"aer_real.txt",       "oom_edac_ghes_real.txt",
+                                        "gpud_memory.txt",    "gpud_disk.txt",
+                                        "gpud_xid_lines.txt", "gpud_cpu.txt"};
+    static const char *const writers[] = {"kernel", ""};
+    const char *samples = getenv("TC_SAMPLES");
+    if (samples == NULL) {
+        print_message("skipped: TC_SAMPLES does not say where the samples are\n");
+        skip();
+    }
+    char *doc = malloc(LINES_BYTES);
+    assert_non_null(doc);
+    for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+        char path[4096];
+        static char text[1 << 16];
+        (void)snprintf(path, sizeof path, "%s/kmsg/%s", samples, names[i / 2]);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        struct tc_slice rest = tc_slice_make(text, fread(text, 1, sizeof text, f));
+        (void)fclose(f);
+        size_t len = (size_t)snprintf(doc, LINES_BYTES,
+                                      "{\"resourceLogs\":[{\"resource\":" NODE
+                                      ",\"scopeLogs\":[{\"logRecords\":[");
+        while (rest.len > 0) {
+            struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
+            len += (size_t)snprintf(doc + len, LINES_BYTES - len, "{" TIME ",\"attributes\":[");
+            if (writers[i % 2][0] != '\0') {
+                len += (size_t)snprintf(doc + len, LINES_BYTES - len, KV("_TRANSPORT", STR("%s")),
+                                        writers[i % 2]);
+            }
+            len += (size_t)snprintf(doc + len, LINES_BYTES - len, "],\"body\":{\"stringValue\":\"");
+            put_escaped(doc, &len, line);
+            len +=
+                (size_t)snprintf(doc + len, LINES_BYTES - len, "\"}}%s", rest.len > 0 ? "," : "");
+        }
+        len += (size_t)snprintf(doc + len, LINES_BYTES - len, "]}]}]}");
+        struct tc_otlp_same seen = {0};
+        tc_otlp_same(tc_slice_make(doc, len), &seen);
+        assert_int_equal(seen.requests, 1);
+        assert_int_equal(seen.protobuf, 1);
+        assert_true(seen.events > 0 || i % 2 == 1);
+    }
+    free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup(many_records_fill_a_block_more_than_once, setup),
         cmocka_unit_test_setup(events_come_in_the_order_of_their_records, setup),
         cmocka_unit_test_setup(odd_names_of_nodes_do_no_harm, setup),
+        cmocka_unit_test_setup(lines_that_say_nothing_are_looked_at_from_those_that_do, setup),
+        cmocka_unit_test_setup(lines_of_the_samples_are_the_same_whenever_they_are_read, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,70 @@ static void step_times_of_ranks_are_metrics_and_place_the_rank_once(void **state
     assert_true(t.events[1].time_ns == t.events[0].time_ns);
 }
 
+#define CARD(index, uuid, value)                                                            \
+    "{\"timeUnixNano\":\"1772359501000000000\",\"asDouble\":" value ",\"attributes\":[" KV( \
+        "gpu", STR(index)) "," KV("UUID", STR(uuid)) "," KV("Hostname", STR("gpu-01")) "]}"
+#define SCRAPED(name, points) "{\"name\":\"" name "\",\"gauge\":{\"dataPoints\":[" points "]}}"
+
+/* A scrape says the same of each GPU under every metric; where it does not, nobody is mixed up. */
+static void points_with_the_attributes_of_the_metric_before_keep_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *uuids; /* one letter for each event */
+    } cases[] = {
+        {METRICS(RESOURCE(""), SCRAPED("DCGM_FI_DEV_GPU_TEMP",
+                                       CARD("0", "GPU-a", "61") "," CARD("1", "GPU-b", "62")) "," //
+                 SCRAPED("DCGM_FI_DEV_POWER_USAGE",
+                         CARD("0", "GPU-a", "63") "," CARD("1", "GPU-b", "64"))),
+         "abab"},
+        /* Another order, one that is missing, one more. */
+        {METRICS(RESOURCE(""), SCRAPED("DCGM_FI_DEV_GPU_TEMP",
+                                       CARD("0", "GPU-a", "61") "," CARD("1", "GPU-b", "62")) "," //
+                 SCRAPED("DCGM_FI_DEV_POWER_USAGE",
+                         CARD("1", "GPU-b", "63") "," CARD("0", "GPU-a", "64")) "," //
+                 SCRAPED("DCGM_FI_DEV_MEMORY_TEMP", CARD("1", "GPU-b", "65")) ","   //
+                 SCRAPED("DCGM_FI_DEV_SM_CLOCK",
+                         CARD("1", "GPU-b", "66") "," CARD("0", "GPU-a",
+                                                           "67") "," CARD("2", "GPU-c", "68"))),
+         "abbabbac"},
+        /* The same bytes from the first key on, but for the length of that key. */
+        {METRICS(
+             RESOURCE(""), SCRAPED("DCGM_FI_DEV_GPU_TEMP", CARD("0", "GPU-a", "61")) "," //
+             SCRAPED("DCGM_FI_DEV_POWER_USAGE",
+                     "{\"timeUnixNano\":\"1772359501000000000\",\"asDouble\":5,\"attributes\":[" //
+                     KV("gpu", STR("0")) "," KV("UUID", STR("GPU-a")) "," KV(
+                         "Hostname", STR("gpu-01")) "," KV("pod", STR("p")) "]}")),
+         "aa"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        assert_int_equal(t.count, strlen(cases[i].uuids));
+        for (size_t k = 0; k < t.count; k++) {
+            assert_int_equal(t.events[k].scope.gpu_uuid.ptr[4], cases[i].uuids[k]);
+        }
+    }
+    SAME(t.events[1].scope.pod, "p");
+    /* What the resource adds is its own. */
+    assert_int_equal(
+        decode("{\"resourceMetrics\":[{\"resource\":" RESOURCE(
+            KV("k8s.pod.name", STR("x"))) ",\"scopeMetrics\":[{\"metrics\":[" //
+               SCRAPED("DCGM_FI_DEV_GPU_TEMP",
+                       CARD("0", "GPU-a", "61")) "]}]},{\"resource\":" RESOURCE(KV("rank",
+                                                                                   STR("3"))) //
+               ",\"scopeMetrics\":[{\"metrics\":["                                            //
+               SCRAPED("DCGM_FI_DEV_GPU_TEMP", CARD("0", "GPU-a", "61")) "]}]}]}"),
+        TC_OK);
+    size_t ranked = 0;
+    for (size_t k = 0; k < t.count; k++) {
+        ranked += t.events[k].kind == TC_EVENT_METRIC && t.events[k].scope.rank == 3;
+    }
+    assert_int_equal(ranked, 1);
+    assert_int_equal(decode(cases[2].text), TC_OK);
+    SAME(t.events[0].scope.pod, "");
+}
+
 static void what_cannot_be_read_is_counted_with_the_reason(void **state)
 {
     (void)state;
@@ -236,6 +300,8 @@ int main(void)
         cmocka_unit_test_setup(the_point_comes_before_its_resource_and_integers_are_labels, setup),
         cmocka_unit_test_setup(hardware_conventions_are_mapped_where_they_name_a_gpu, setup),
         cmocka_unit_test_setup(step_times_of_ranks_are_metrics_and_place_the_rank_once, setup),
+        cmocka_unit_test_setup(points_with_the_attributes_of_the_metric_before_keep_their_own,
+                               setup),
         cmocka_unit_test_setup(what_cannot_be_read_is_counted_with_the_reason, setup),
         cmocka_unit_test_setup(a_bad_point_is_told_and_the_rest_is_read, setup),
         cmocka_unit_test_setup(logs_and_metrics_of_one_document_are_both_read, setup),
