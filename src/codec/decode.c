@@ -21,12 +21,13 @@ tc_status tc__decode_emit_lasting(struct tc__decode *d, struct tc_event *ev)
 tc_status tc__decode_emit(struct tc__decode *d, struct tc_event *ev)
 {
     struct tc_codec_out *out = d->out;
-    if (d->strings_of != (int)ev->kind + 1) {
-        d->string_count = tc_event_strings(ev->kind, d->strings);
-        d->strings_of = (int)ev->kind + 1;
+    const uint16_t *offsets = d->strings.offsets[ev->kind];
+    if (d->strings.counts[ev->kind] == 0) {
+        d->strings.counts[ev->kind] =
+            (uint8_t)tc_event_strings(ev->kind, d->strings.offsets[ev->kind]);
     }
-    for (size_t i = 0; i < d->string_count; i++) {
-        struct tc_slice *s = tc_event_string(ev, d->strings[i]);
+    for (size_t i = 0; i < d->strings.counts[ev->kind]; i++) {
+        struct tc_slice *s = tc_event_string(ev, offsets[i]);
         if (s->len == 0) {
             *s = TC_EMPTY;
         } else if (!tc__decode_lasts(d, *s)) {

@@ -33,11 +33,8 @@ struct tc__decode {
     int64_t seen_ns;
     /* The first object or record that was skipped because it is not valid; TC_OK for none. */
     struct tc_error bad;
-    /* Where the strings of an event of a kind are, for the kind that came last: most come in runs.
-     */
-    int strings_of; /* the kind + 1; 0: none yet */
-    size_t string_count;
-    uint16_t strings[TC_EVENT_STRINGS_MAX];
+    /* Where the strings of an event of a kind are, once one of it came; a count of 0: none yet. */
+    struct tc_event_strings strings;
     /* The walk of the text failed, see tc__json_walk: of two things wrong the first is told. */
     bool is_broken;
 };
