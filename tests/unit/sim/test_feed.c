@@ -82,10 +82,10 @@ static tc_status count_item(void *context, const struct tc_sim_item *item)
     }
     assert_true(item->records > 0);
     struct tc_json root;
-    assert_int_equal(tc_json_parse(parser, item->json, &root, &err), TC_OK);
+    assert_int_equal(tc_json_parse(parser, item->text, &root, &err), TC_OK);
     c->records[item->signal] += item->records;
-    c->marks[item->signal] += count_text(item->json, TC_LIT("{\"timeUnixNano\":")) +
-                              count_text(item->json, TC_LIT(",\"timeUnixNano\":"));
+    c->marks[item->signal] += count_text(item->text, TC_LIT("{\"timeUnixNano\":")) +
+                              count_text(item->text, TC_LIT(",\"timeUnixNano\":"));
     return TC_OK;
 }
 
@@ -130,7 +130,7 @@ static void the_feed_holds_what_the_files_hold(void **state)
         }
         free(text.data);
     }
-    struct tc_sim_feed *feed = tc_sim_feed_create(sim);
+    struct tc_sim_feed *feed = tc_sim_feed_create(sim, TC_SIM_AS_OTLP);
     struct counted c = {0};
     while (tc_sim_feed_time(feed) != TC_TIME_MAX) {
         assert_int_equal(tc_sim_feed_next(feed, count_item, &c), TC_OK);
@@ -149,7 +149,7 @@ static void a_failing_taker_stops_the_feed(void **state)
 {
     (void)state;
     struct tc_sim *sim = make_sim();
-    struct tc_sim_feed *feed = tc_sim_feed_create(sim);
+    struct tc_sim_feed *feed = tc_sim_feed_create(sim, TC_SIM_AS_OTLP);
     struct counted c = {.fail_at = 500};
     tc_status status = TC_OK;
     while (status == TC_OK) {
