@@ -226,9 +226,10 @@ static const struct tc_option OPTIONS[] = {
              "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."),
     TC_TEXT("out", "DIR", struct run, out,
             "Where to write it: a directory that is empty or not there yet.", .letter = 'o'),
-    TC_FLAG("stream", struct run, stream,
-            "Write it to standard output instead, in the order of time: before each piece of a file "
-            "a line \"TIME LENGTH PATH\". It waits for the reader."),
+    TC_FLAG(
+        "stream", struct run, stream,
+        "Write it to standard output instead, in the order of time: before each piece of a file "
+        "a line \"TIME LENGTH PATH\". It waits for the reader."),
     TC_TEXT("otlp", "URL", struct run, otlp.url,
             "Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318."),
     TC_TAKEN("speed", "N", take_speed,
@@ -413,8 +414,9 @@ static int simulate(struct run *r)
         tell(r, status, &err);
         return TC_EXIT_BAD;
     }
-    int result = r->stream                                ? tc_simulate_stream(sim, r->sim.start_ns)
-                 : r->out == NULL || write_files(r, sim) ? TC_EXIT_OK : TC_EXIT_BAD;
+    int result = r->stream                               ? tc_simulate_stream(sim, r->sim.start_ns)
+                 : r->out == NULL || write_files(r, sim) ? TC_EXIT_OK
+                                                         : TC_EXIT_BAD;
     if (result == TC_EXIT_OK && r->otlp.url != NULL) {
         result = tc_simulate_send(&r->otlp, sim, r->sim.start_ns,
                                   r->sim.start_ns + r->sim.minutes * 60 * TC_SECOND);

@@ -9,7 +9,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { binary } from './daemon.mjs';
 import { KubeApi } from './kube_api.mjs';
-import { JSON_TYPE, post, sleep } from './wire.mjs';
+import { JSON_TYPE, post, sleep, until } from './wire.mjs';
 
 const KINDS = { pods: 'Pod', events: 'Event', nodes: 'Node' };
 const REQUEST = '{"resourceLogs":[';
@@ -88,7 +88,7 @@ export class Fleet {
     this.kept = path.join(o.dir, 'kept'); // what `detect` reads
     this.live = path.join(o.dir, 'live'); // what is rotated
     fs.mkdirSync(this.kept, { recursive: true });
-    this.counts = { lines: 0, objects: 0, scrapes: 0, stale: 0, dumps: 0, posted: 0, retried: 0, records: 0 };
+    this.counts = { lines: 0, objects: 0, scrapes: 0, stale: 0, samples: 0, dumps: 0, posted: 0, retried: 0, records: 0 };
     this.logs = new Map();
     this.scrapes = new Map(); // node -> { bytes, served }
     this.waiting = []; // elements of OTLP that the next request has
@@ -102,7 +102,7 @@ export class Fleet {
 
   async start() {
     this.api = await new KubeApi().start();
-    this.exporters = http.createServer((request, answer) => this.#scrape(Number(request.url.slice(2)), answer));
+    this.exporters = http.createServer({ keepAliveTimeout: 60000 }, (request, answer) => this.#scrape(Number(request.url.slice(2)), request, answer));
     await new Promise((resolve) => { this.exporters.listen(0, '127.0.0.1', resolve); });
     return this;
   }
@@ -125,19 +125,30 @@ export class Fleet {
     };
   }
 
-  /** An exporter's page: what its nodes said last, one family after the other. Each scrape is given once. */
-  #scrape(target, answer) {
+  /**
+   * An exporter's page: what its nodes said last, one family after the other, each scrape once. That an answer arrived is
+   * known when the next request comes on its connection: who gave up waiting has closed it. Only then is it kept.
+   */
+  #scrape(target, request, answer) {
+    const arrived = request.socket.page;
+    request.socket.page = null;
+    if (arrived) {
+      this.#keep(`exporters/t${target}.prom`, arrived.text);
+      this.counts.samples += arrived.samples;
+      this.counts[arrived.fresh ? 'scrapes' : 'stale']++;
+    } else if (arrived === undefined) {
+      request.socket.on('close', () => request.socket.page?.nodes.forEach((one) => { one.served = false; }));
+    }
     const nodes = this.targets[target].map((name) => this.scrapes.get(name)).filter(Boolean);
     if (nodes.length === 0) { answer.statusCode = 503; answer.end(); return; }
     const fresh = nodes.filter((one) => !one.served);
-    const pages = (fresh.length > 0 ? fresh : nodes).map((one) => { one.served = true; return one.bytes.toString('latin1').split(/^(?=# TYPE )/mu); });
+    const pages = (fresh.length > 0 ? fresh : nodes).map((one) => one.bytes.toString('latin1').split(/^(?=# TYPE )/mu));
     let text = '';
     for (let f = 0; f < pages[0].length; f++) pages.forEach((page, p) => { text += p === 0 ? page[f] : page[f].slice(page[f].indexOf('\n') + 1); });
-    this.counts[fresh.length > 0 ? 'scrapes' : 'stale']++;
-    this.counts.samples = (this.counts.samples ?? 0) + text.split('\n').length - 1 - pages[0].length;
+    for (const one of fresh) one.served = true;
+    request.socket.page = { text, nodes: fresh, fresh: fresh.length > 0, samples: text.split('\n').length - 1 - pages[0].length };
     answer.setHeader('content-type', 'text/plain; version=0.0.4');
     answer.end(text);
-    this.#keep(`exporters/t${target}.prom`, text);
   }
 
   #keep(file, bytes) {
@@ -268,9 +279,33 @@ export class Fleet {
   }
 }
 
+/** Waits until a daemon has read and judged all that was played to it; gives its status. */
+export async function settled(fleet, daemon) {
+  const wanted = { files: 'lines', kubernetes: 'objects', dumps: 'dumps' };
+  const status = await until('the sources', async () => {
+    const now = await daemon.status();
+    return now.sources.every((one) => !(one.name in wanted) || one.records >= fleet.counts[wanted[one.name]]) ? now : null;
+  }, 60000, 100).catch(() => daemon.status());
+  // Nothing that happened waits any more: what still comes are scrapes that were there before.
+  const scraped = fleet.counts.stale;
+  await until('exporters to be asked again', () => fleet.counts.stale >= scraped + 2 * fleet.targets.length, 60000);
+  let told = -1;
+  await until('the last verdict', async () => {
+    const before = told;
+    told = (await daemon.metrics()).sum('tracecore_verdicts_total');
+    return before === told;
+  }, 120000, 2000);
+  return status;
+}
+
+/** A verdict as it would be told of the same events at another time: when it was found, and how often told, are left out. */
+function essence({ detected_at: _at, status, evidence_trail: trail, ...rest }) {
+  return { ...rest, resolved: status === 'resolved', evidence_trail: trail.map(({ raw, ...one }) => one) };
+}
+
 /** What of two lists of verdicts differs: those that one has alone, and fields that are not the same. */
 export function differences(live, offline) {
-  const at = (list) => new Map(list.map((one) => [one.incident_id, one]));
+  const at = (list) => new Map(list.map((one) => [one.incident_id, essence(one)]));
   const [a, b] = [at(live), at(offline)];
   const fields = {};
   const examples = [];
@@ -278,7 +313,7 @@ export function differences(live, offline) {
     const other = b.get(id);
     if (!other) continue;
     for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
-      const [x, y] = [one, other].map((v) => JSON.stringify(key === 'evidence_trail' ? v[key].map(({ raw, ...rest }) => rest) : v[key]));
+      const [x, y] = [one, other].map((v) => JSON.stringify(v[key]));
       if (x === y) continue;
       fields[key] = (fields[key] ?? 0) + 1;
       if (fields[key] <= 3) examples.push({ id, pattern: one['pattern.name'], key, live: x, offline: y });
