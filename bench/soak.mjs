@@ -36,6 +36,7 @@ const { values: given } = parseArgs({ options: {
 if (given.help) { process.stdout.write(usage); process.exit(0); }
 
 const RSS_DRIFT_MIB = 8;
+const HOLD_MS = 10000;
 const say = (line) => process.stderr.write(`soak: ${line}\n`);
 const mib = (kib) => Math.round(kib / 102.4) / 10;
 const hours = Number(given.hours);
@@ -57,11 +58,11 @@ const startMs = Math.floor(Date.now() / 1000) * 1000 - lengthMs + (speed > 0 ? l
 const fleet = await new Fleet({ dir: path.join(work, 'fleet'), nodes: Number(given.nodes), hours, seed: given.seed, startMs }).start();
 const daemon = new Daemon(path.join(work, 'daemon'), {
   sources: fleet.sources(given.scrape),
-  // What is a second of the daemon's is minutes of the fleet's: how far apart the sources are in time grows with the speed.
-  detection: { hold: '1s', hold_bytes: '64MiB' },
+  // A source that is a second behind the others is 100 s behind in the fleet's time: the hold has to bear that.
+  detection: { hold: `${HOLD_MS}ms`, hold_bytes: '256MiB' },
   warehouse: { enabled: !given['no-warehouse'] },
   log: { level: 'warn' },
-}, { prefix: ['nice', '-n', '5'] });
+});
 
 const rss = [];
 const sample = () => { rss.push({ at: (fleet.atMs - startMs) / lengthMs, ...daemon.memory() }); };
@@ -94,7 +95,7 @@ try {
   const cpu = cpuSeconds(daemon.pid);
   const said = setInterval(() => say(`${Math.round((fleet.atMs - startMs) / 36000) / 100} of ${hours} h, ${mib(daemon.memory().VmRSS)} MiB, ${Math.round(fleet.lagMs)} ms behind at most`), 30000);
   await fleet.play(daemon, { speed, slackMs: 500 });
-  const sources = health(await settled(fleet, daemon));
+  const sources = health(await settled(fleet, daemon, HOLD_MS));
   clearInterval(timer);
   clearInterval(said);
   const metrics = await daemon.metrics();

@@ -88,8 +88,10 @@ export class Fleet {
     this.kept = path.join(o.dir, 'kept'); // what `detect` reads
     this.live = path.join(o.dir, 'live'); // what is rotated
     fs.mkdirSync(this.kept, { recursive: true });
-    this.counts = { lines: 0, objects: 0, scrapes: 0, stale: 0, samples: 0, dumps: 0, posted: 0, retried: 0, records: 0 };
+    this.counts = { lines: 0, objects: 0, scrapes: 0, stale: 0, samples: 0, dumps: 0, requests: 0, posted: 0, retried: 0, records: 0 };
     this.logs = new Map();
+    this.posting = Promise.resolve(); // requests, one after the other
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     this.scrapes = new Map(); // node -> { bytes, served }
     this.waiting = []; // elements of OTLP that the next request has
     this.appends = new Map(); // file -> pieces that are not written yet
@@ -109,6 +111,7 @@ export class Fleet {
 
   async stop() {
     this.child?.kill();
+    this.agent.destroy();
     this.exporters.closeAllConnections();
     await new Promise((resolve) => { this.exporters.close(resolve); });
     await this.api.stop();
@@ -204,8 +207,8 @@ export class Fleet {
     this.counts.objects++;
   }
 
-  /** What was gathered goes out: to the files that are kept, and as OTLP. */
-  async #flush(daemon) {
+  /** What was gathered goes out: to the files that are kept, and as OTLP, one request after the other. */
+  #flush(daemon) {
     for (const [file, list] of this.appends) {
       fs.mkdirSync(path.dirname(path.join(this.kept, file)), { recursive: true });
       fs.appendFileSync(path.join(this.kept, file), typeof list[0] === 'string' ? list.join('') : Buffer.concat(list));
@@ -215,21 +218,28 @@ export class Fleet {
       let size = 0;
       const some = this.waiting.findIndex((text) => (size += text.length) > 1 << 20);
       const body = `${REQUEST}${this.waiting.splice(0, some < 0 ? this.waiting.length : Math.max(1, some)).join(',')}]}`;
-      for (;;) {
-        const { status } = await post(daemon.http, 'logs', body, { 'content-type': JSON_TYPE });
-        if (status === 200) break;
-        if (status !== 503 && status !== 429) throw new Error(`OTLP is answered with ${status}`);
-        this.counts.retried++;
-        await sleep(50);
-      }
-      this.counts.posted++;
+      this.counts.requests++;
+      this.posting = this.posting.then(() => this.#post(daemon, body)).catch((error) => { this.error = error; });
     }
+    this.marks.push({ at: performance.now(), ...this.counts });
+  }
+
+  async #post(daemon, body) {
+    for (;;) {
+      const { status } = await post(daemon.http, 'logs', body, { 'content-type': JSON_TYPE }, { agent: this.agent });
+      if (status === 200) break;
+      if (status !== 503 && status !== 429) throw new Error(`OTLP is answered with ${status}`);
+      this.counts.retried++;
+      await sleep(50);
+    }
+    this.counts.posted++;
   }
 
   /** How long ago that happened which the daemon has not read yet, in milliseconds; 0: it has read all of it. */
   async #lag(daemon) {
     const sources = new Map((await daemon.status()).sources.map((one) => [one.name, one]));
-    const reached = (mark) => sources.get('files').records >= mark.lines && sources.get('kubernetes').records >= mark.objects;
+    const reached = (mark) => this.counts.posted >= mark.requests && sources.get('files').records >= mark.lines && sources.get('kubernetes').records >= mark.objects;
+    if (this.error) throw this.error;
     while (this.marks.length > 0 && reached(this.marks[0])) this.marks.shift();
     return this.marks.length > 0 ? performance.now() - this.marks[0].at : 0;
   }
@@ -260,8 +270,7 @@ export class Fleet {
     for await (const piece of pieces(this.child.stdout)) {
       while (piece.at >= end) {
         this.atMs = end;
-        await this.#flush(daemon);
-        this.marks.push({ at: performance.now(), ...this.counts });
+        this.#flush(daemon);
         const due = speed > 0 ? began + (end - startMs) / speed : 0;
         if (performance.now() < due) await sleep(due - performance.now());
         if (slackMs === 0 || performance.now() - looked > 100) {
@@ -272,30 +281,32 @@ export class Fleet {
       }
       this.#happen(piece);
     }
-    await this.#flush(daemon);
-    this.marks.push({ at: performance.now(), ...this.counts });
+    this.#flush(daemon);
+    await this.posting;
+    if (this.error) throw this.error;
     if (await ended !== 0) throw new Error('simulate failed');
     this.tookMs = performance.now() - began;
   }
 }
 
-/** Waits until a daemon has read and judged all that was played to it; gives its status. */
-export async function settled(fleet, daemon) {
+/** Waits until a daemon has read and judged all that was played to it, `holdMs` after it came; gives its status. */
+export async function settled(fleet, daemon, holdMs) {
   const wanted = { files: 'lines', kubernetes: 'objects', dumps: 'dumps' };
-  const status = await until('the sources', async () => {
+  await until('the sources', async () => {
     const now = await daemon.status();
     return now.sources.every((one) => !(one.name in wanted) || one.records >= fleet.counts[wanted[one.name]]) ? now : null;
-  }, 60000, 100).catch(() => daemon.status());
+  }, 60000, 100).catch(() => {}); // what is missing is the caller's to say
   // Nothing that happened waits any more: what still comes are scrapes that were there before.
   const scraped = fleet.counts.stale;
   await until('exporters to be asked again', () => fleet.counts.stale >= scraped + 2 * fleet.targets.length, 60000);
+  await sleep(holdMs + 2000); // files are settled a second after that
   let told = -1;
   await until('the last verdict', async () => {
     const before = told;
     told = (await daemon.metrics()).sum('tracecore_verdicts_total');
     return before === told;
   }, 120000, 2000);
-  return status;
+  return daemon.status();
 }
 
 /** A verdict as it would be told of the same events at another time: when it was found, and how often told, are left out. */
