@@ -65,11 +65,12 @@ const daemon = new Daemon(path.join(work, 'daemon'), {
 });
 
 const rss = [];
-const sample = () => { rss.push({ at: (fleet.atMs - startMs) / lengthMs, ...daemon.memory() }); };
+const sample = () => { rss.push({ at: fleet.atMs, ...daemon.memory() }); };
 
 /** Memory of each half and what else was seen: flat, or not. */
 function memory() {
-  const most = (from, to) => mib(Math.max(...rss.filter((one) => one.at >= from && one.at < to).map((one) => one.VmRSS)));
+  const at = (part) => startMs + (fleet.atMs - startMs) * part;
+  const most = (from, to) => mib(Math.max(0, ...rss.filter((one) => one.at >= at(from) && one.at < at(to)).map((one) => one.VmRSS)));
   const halves = { first: most(0, 0.5), second: most(0.5, 2) };
   if (halves.second > halves.first + RSS_DRIFT_MIB) missed.push(`memory: ${halves.second} MiB in the second half, ${halves.first} in the first`);
   return { rss_mib: halves, rss_eighths: Array.from({ length: 8 }, (_, i) => most(i / 8, (i + 1) / 8)) };
@@ -86,6 +87,9 @@ function health(status) {
   }
   return out;
 }
+
+// Ctrl-C ends the day early: what happened until then is judged.
+process.once('SIGINT', () => { fleet.ending = true; });
 
 let status = 2;
 try {
@@ -113,7 +117,7 @@ try {
   for (const one of differs.examples) say(`${one.pattern} ${one.id} ${one.key}: daemon ${one.live}, detect ${one.offline}`);
   const score = run(['score', '--json', '--truth', path.join(fleet.kept, 'truth.ndjson'), daemon.verdictFile]);
   process.stdout.write(`${JSON.stringify({
-    bench: 'soak', nodes: Number(given.nodes), hours, speed, took_s: Math.round(fleet.tookMs / 1000), speed_had: Math.round(lengthMs / fleet.tookMs * 10) / 10,
+    bench: 'soak', nodes: Number(given.nodes), hours: Math.round((fleet.atMs - startMs) / 36000) / 100, speed, took_s: Math.round(fleet.tookMs / 1000), speed_had: Math.round((fleet.atMs - startMs) / fleet.tookMs * 10) / 10,
     ...memory(), cpu_cores: Math.round(cpuUsed / fleet.tookMs * 100000) / 100, lag_max_ms: Math.round(fleet.lagMs), sources, counts: fleet.counts,
     rotations: [...fleet.logs.values()].reduce((sum, log) => sum + log.rotations, 0), events,
     rechecks: metrics.sum('tracecore_rechecks_total'), kept_bytes: folderBytes(fleet.kept), stored_bytes: stored,

@@ -321,33 +321,38 @@ static void sort_collected(struct tc__reorder *h, size_t count)
     }
 }
 
-/* How many were handed over: *out_given. */
-static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
-                             void *context, size_t *out_given)
+/*
+ * Goes on with what was collected and sorted. What a failure leaves stays as it is, so that whoever
+ * is called often for a little of it sorts once. How many were handed over is added to *io_given.
+ */
+static tc_status give_collected(struct tc__reorder *h, tc__reorder_fn take, void *context,
+                                size_t *io_given)
 {
     tc_status status = TC_OK;
-    size_t given = 0;
-    sort_collected(h, count);
-    for (; given < count && status == TC_OK; given++) {
-        struct tc__reorder_slot *slot = collected(h, given);
+    while (h->order_at < h->order_count && status == TC_OK) {
+        struct tc__reorder_slot *slot = collected(h, h->order_at++);
         slot->gone = true;
+        (*io_given)++;
         status = take(context, slot->event, slot->past);
-    }
-    *out_given = given;
-    for (; given < count; given++) { /* those of ahead that stay go back */
-        struct tc__reorder_slot *slot = collected(h, given);
-        if ((unsigned char *)slot->event >= h->ahead.block) {
-            h->heap[h->heap_count] = slot;
-            heap_up(h->heap, h->heap_count++);
-        }
     }
     sweep(h);
     return status;
 }
 
+static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
+                             void *context, size_t *io_given)
+{
+    sort_collected(h, count);
+    h->order_at = 0;
+    h->order_count = count;
+    return give_collected(h, take, context, io_given);
+}
+
 tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
                               tc__reorder_fn take, void *context)
 {
+    size_t given = 0;
+    TC_TRY(give_collected(h, take, context, &given));
     size_t near_count = 0;
     int64_t latest_ns = INT64_MIN;
     bool in_order = tc__reorder_due_ahead(h) > clock_ns;
@@ -368,7 +373,6 @@ tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clo
     while (tc__reorder_due_ahead(h) <= clock_ns) {
         collect(h, count++, heap_pop(h));
     }
-    size_t given = 0;
     return give_sorted(h, count, take, context, &given);
 }
 
@@ -385,11 +389,13 @@ size_t tc__reorder_half_ahead(const struct tc__reorder *h)
 tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
                                  void *context, uint64_t *io_count)
 {
-    size_t before = h->near.count;
     size_t given = 0;
-    size_t count = collect_near(h, *io_left < before ? *io_left : before);
-    tc_status status = give_sorted(h, count, take, context, &given);
-    *io_left -= before - h->near.count;
+    tc_status status = give_collected(h, take, context, &given);
+    if (status == TC_OK && *io_left > 0) {
+        size_t count = collect_near(h, *io_left < h->near.count ? *io_left : h->near.count);
+        *io_left = 0;
+        status = give_sorted(h, count, take, context, &given);
+    }
     *io_count += given;
     return status;
 }
@@ -397,13 +403,16 @@ tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left, tc__reo
 tc_status tc__reorder_flush_ahead(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
                                   void *context, uint64_t *io_count)
 {
-    size_t count = 0;
     size_t given = 0;
-    while (count < *io_left && h->heap_count > 0) {
-        collect(h, count++, heap_pop(h));
+    tc_status status = give_collected(h, take, context, &given);
+    if (status == TC_OK && *io_left > 0) {
+        size_t count = 0;
+        for (; count < *io_left && h->heap_count > 0; count++) {
+            collect(h, count, heap_pop(h));
+        }
+        *io_left = 0;
+        status = give_sorted(h, count, take, context, &given);
     }
-    tc_status status = give_sorted(h, count, take, context, &given);
-    *io_left -= given;
     *io_count += given;
     return status;
 }

@@ -63,6 +63,8 @@ struct tc__reorder {
     size_t heap_count;
     struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
     struct tc_sort_pair *scratch;
+    size_t order_at; /* of what was collected, what a failure left begins here */
+    size_t order_count;
     int64_t last_ns; /* the time of the youngest of near, if there is one */
     uint8_t last_kind;
     int64_t *bounds; /* by block of slots of near: none that waits there is dated before */
