@@ -115,14 +115,15 @@ try {
   for (const one of differs.offline) missed.push(`only detect: ${one.incident_id} ${one.headline}`);
   for (const [field, count] of Object.entries(differs.fields)) missed.push(`${field} differs in ${count} incidents`);
   for (const one of differs.examples) say(`${one.pattern} ${one.id} ${one.key}: daemon ${one.live}, detect ${one.offline}`);
-  const score = run(['score', '--json', '--truth', path.join(fleet.kept, 'truth.ndjson'), daemon.verdictFile]);
+  const scored = run(['score', '--json', '--truth', path.join(fleet.kept, 'truth.ndjson'), daemon.verdictFile]);
+  const score = scored.status === 0 ? lines(scored.text).at(-1).all : undefined;
   process.stdout.write(`${JSON.stringify({
     bench: 'soak', nodes: Number(given.nodes), hours: Math.round((fleet.atMs - startMs) / 36000) / 100, speed, took_s: Math.round(fleet.tookMs / 1000), speed_had: Math.round((fleet.atMs - startMs) / fleet.tookMs * 10) / 10,
     ...memory(), cpu_cores: Math.round(cpuUsed / fleet.tookMs * 100000) / 100, lag_max_ms: Math.round(fleet.lagMs), sources, counts: fleet.counts,
     rotations: [...fleet.logs.values()].reduce((sum, log) => sum + log.rotations, 0), events,
     rechecks: metrics.sum('tracecore_rechecks_total'), kept_bytes: folderBytes(fleet.kept), stored_bytes: stored,
     incidents: live.length, offline: offline.length, differences: differs.live.length + differs.offline.length, fields: differs.fields,
-    score: score.status === 0 ? lines(score.text).at(-1) : undefined,
+    precision: score?.precision, recall: score?.recall, // of all that was injected, also after an early end
   })}\n`);
   status = missed.length > 0 ? 1 : 0;
 } catch (error) {
