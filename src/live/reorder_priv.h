@@ -95,8 +95,9 @@ TC_CHECKED tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, 
                                          tc__reorder_fn take, void *context);
 /*
  * Hands over the oldest records of near, or the earliest of ahead, due or not, *io_left of them:
- * the older half at first (tc__reorder_half_*). A failure leaves the rest in *io_left, so that it
- * can be gone on with, in the same order; *io_count grows by what was handed over.
+ * the older half at first (tc__reorder_half_*). A failure leaves the rest sorted as it is and
+ * *io_left 0: the next call that hands over, of these three, begins with the rest, and nothing is
+ * added before that. *io_count grows by what was handed over.
  */
 TC_CHECKED tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left,
                                             tc__reorder_fn take, void *context, uint64_t *io_count);
