@@ -54,6 +54,8 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
   --sources [OPTIONS]  instead: file tails over 1,000 rotations under load with kill -9 in between: every
                        line once (--rotations N, --kills N, --lines N, --seed S)
   --agent [OPTIONS]    instead: what a daemon costs that only watches a node (--agent --help)
+  --soak [OPTIONS]     instead: a simulated day of 256 nodes through all sources at 100 times real time: level
+                       memory, nothing lost, the verdicts of detect (--soak --help)
   --paint [OPTIONS]    instead: how soon the incident page has its first rows, in Chromium (--paint --help)
   --warehouse [OPTIONS]
                        instead: ten million telemetry slices, then as many requests: load, room on
@@ -249,7 +251,7 @@ def run_instead(argv):
         program = Path(PROGRAM).parent / "bench/bench_compare"
         os.execv(program, [program, *argv[1:]])
     if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"], ["--sources"],
-                    ["--agent"], ["--paint"]):
+                    ["--agent"], ["--soak"], ["--paint"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")

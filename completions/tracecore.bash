@@ -609,7 +609,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --trouble --start --out --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
+            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --trouble --start --out --stream --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words ""
         fi

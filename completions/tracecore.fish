@@ -227,6 +227,7 @@ complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l faults -r -F 
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l trouble -r -F -d 'What is wrong with the telemetry itself: names (full ones in kernel logs), clocks (off by up to two minutes), torn (dumps), missing (files), all'
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l start -r -F -d 'When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given'
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l out -s o -r -F -d 'Where to write it: a directory that is empty or not there yet'
+complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l stream -d 'Write it to standard output instead, in the order of time: before each piece of a file a line "TIME LENGTH PATH"'
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l otlp -r -F -d 'Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318'
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l speed -r -F -d 'How many times faster than in life: 60 unless given; 0 as fast as it goes'
 complete -c tracecore -n '__fish_seen_subcommand_from simulate' -l now -d 'Date it so that the end of it is sent at its own time; else at --start'

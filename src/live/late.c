@@ -124,12 +124,47 @@ static const struct tc_verdict *find_about(const struct tc_live *l,
     return NULL;
 }
 
+static size_t count_scope_names(const struct tc_scope *s)
+{
+    const bool named[] = {s->node.len > 0,      s->pod.len > 0, s->pod_uid.len > 0,
+                          s->container.len > 0, s->job.len > 0, s->gpu_uuid.len > 0,
+                          s->pci.known,         s->rank >= 0,   s->gpu_index >= 0};
+    size_t count = 0;
+    for (size_t i = 0; i < TC_COUNT(named); i++) {
+        count += named[i];
+    }
+    return count;
+}
+
+/* How many names it has for what it is about. */
+static size_t count_names(const struct tc_finding *f)
+{
+    size_t count = count_scope_names(&f->scope);
+    for (size_t i = 0; i < f->attr_count; i++) {
+        const struct tc_attr *attr = &f->attrs[i];
+        for (size_t k = 0; attr->type == TC_ATTR_SCOPES && k < attr->count; k++) {
+            count += count_scope_names(&attr->scopes[k]);
+        }
+    }
+    return count;
+}
+
+/* A recheck learns who runs where from its stretch alone: of the same facts it may name less. */
+static bool names_less(const struct tc_verdict *known, const struct tc_finding *f)
+{
+    return f->resolved == (known->status == TC_VERDICT_RESOLVED) &&
+           f->severity <= known->finding->severity &&
+           f->evidence_count <= known->finding->evidence_count &&
+           count_names(f) < count_names(known->finding);
+}
+
 /* Whether as much as a finding says is known. */
 static bool is_known(const struct tc_verdict *known, const struct tc_finding *f)
 {
     return f->first_ns > known->first_ns || f->last_ns < known->finding->last_ns ||
            (known->status == TC_VERDICT_RESOLVED && !f->resolved &&
-            f->last_ns == known->finding->last_ns);
+            f->last_ns == known->finding->last_ns) ||
+           names_less(known, f);
 }
 
 /* Whether a finding counts about an incident that is not kept; what was told of it is known, or

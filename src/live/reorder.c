@@ -10,6 +10,8 @@
 #define ALIGN TC_EVENT_COPY_ALIGN
 /* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
 #define SIGN_BIT (UINT64_C(1) << 63)
+/* Slots that have a bound together. */
+#define BLOCK_SLOTS ((size_t)64)
 
 /* How many events fit at most, and a slot to spare: a power of two. */
 static size_t slots_for(size_t bytes)
@@ -42,7 +44,8 @@ bool tc__reorder_init(struct tc__reorder *h, size_t bytes)
     h->heap = calloc(slots_for(ahead), sizeof *h->heap);
     h->order = calloc(order_max, sizeof *h->order);
     h->scratch = calloc(order_max, sizeof *h->scratch);
-    if (h->heap == NULL || h->order == NULL || h->scratch == NULL ||
+    h->bounds = calloc(slots_for(near) / BLOCK_SLOTS + 1, sizeof *h->bounds);
+    if (h->heap == NULL || h->order == NULL || h->scratch == NULL || h->bounds == NULL ||
         !ring_init(&h->near, h->block, near) || !ring_init(&h->ahead, h->block + near, ahead)) {
         tc__reorder_fini(h);
         return false;
@@ -58,6 +61,7 @@ void tc__reorder_fini(struct tc__reorder *h)
     free(h->heap);
     free(h->order);
     free(h->scratch);
+    free(h->bounds);
     *h = (struct tc__reorder){0};
 }
 
@@ -116,6 +120,7 @@ static void fill(const struct tc__reorder *h, struct tc__reorder_slot *slot,
                  const struct tc_event *ev, bool past)
 {
     slot->time_ns = ev->time_ns;
+    slot->kind = (uint8_t)ev->kind;
     slot->gone = false;
     slot->past = past;
     tc_event_copy(&h->strings, ev, slot->event);
@@ -129,6 +134,23 @@ bool tc__reorder_fits(const struct tc__reorder *h, const struct tc_event *ev)
     return len <= h->ahead.size / 2 && len <= UINT32_MAX;
 }
 
+/* The n-th that waits, counted over blocks that begin where the list of slots does. */
+static size_t slot_number(const struct tc__reorder_ring *r, size_t n)
+{
+    return (r->first + n) & r->slot_mask;
+}
+
+/* The youngest of near was added. */
+static void lower_bound(struct tc__reorder *h, int64_t time_ns)
+{
+    const struct tc__reorder_ring *r = &h->near;
+    size_t number = slot_number(r, r->count - 1);
+    size_t block = number / BLOCK_SLOTS;
+    /* A block begins anew, unless the oldest are still at its end. */
+    bool anew = number % BLOCK_SLOTS == 0 && (r->count == 1 || r->first / BLOCK_SLOTS != block);
+    h->bounds[block] = anew || time_ns < h->bounds[block] ? time_ns : h->bounds[block];
+}
+
 bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t due_ns, bool past)
 {
     bool is_first = h->near.count == 0;
@@ -138,8 +160,11 @@ bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t d
     }
     fill(h, slot, ev, past);
     slot->due_ns = due_ns;
-    slot->in_order = is_first || h->last_ns <= ev->time_ns;
+    slot->in_order = is_first || h->last_ns < ev->time_ns ||
+                     (h->last_ns == ev->time_ns && h->last_kind <= slot->kind);
     h->last_ns = ev->time_ns;
+    h->last_kind = slot->kind;
+    lower_bound(h, ev->time_ns);
     return true;
 }
 
@@ -216,7 +241,7 @@ static tc_status give_straight(struct tc__reorder *h, size_t count, tc__reorder_
     return status;
 }
 
-/* One more that is to be handed over. Equal times stay as they came. */
+/* One more that is to be handed over. Equal times and kinds stay as they came. */
 static void collect(struct tc__reorder *h, size_t at, struct tc__reorder_slot *slot)
 {
     h->order[at] = (struct tc_sort_pair){.key = (uint64_t)slot->time_ns ^ SIGN_BIT,
@@ -241,50 +266,113 @@ static size_t collect_near(struct tc__reorder *h, size_t near_count)
     return count;
 }
 
-/* How many were handed over: *out_given. */
-static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
-                             void *context, size_t *out_given)
+/* Those of a block from `from` on that are dated up to a time; the bound is made exact. */
+static size_t collect_block(struct tc__reorder *h, size_t from, size_t slots, int64_t to_ns,
+                            size_t count)
+{
+    int64_t bound_ns = INT64_MAX;
+    for (size_t i = from; i < from + slots; i++) {
+        struct tc__reorder_slot *slot = ring_slot(&h->near, i);
+        if (slot->gone) {
+            continue;
+        }
+        bound_ns = slot->time_ns < bound_ns ? slot->time_ns : bound_ns;
+        if (slot->time_ns <= to_ns) {
+            collect(h, count++, slot);
+        }
+    }
+    if (slots == BLOCK_SLOTS) { /* else some of it lie elsewhere in the ring */
+        h->bounds[slot_number(&h->near, from) / BLOCK_SLOTS] = bound_ns;
+    }
+    return count;
+}
+
+/* Those of near behind the first so many that are dated up to a time. */
+static size_t collect_behind(struct tc__reorder *h, size_t from, int64_t to_ns, size_t count)
+{
+    while (from < h->near.count) {
+        size_t number = slot_number(&h->near, from);
+        size_t slots = BLOCK_SLOTS - number % BLOCK_SLOTS;
+        slots = slots < h->near.count - from ? slots : h->near.count - from;
+        if (h->bounds[number / BLOCK_SLOTS] <= to_ns) {
+            count = collect_block(h, from, slots, to_ns, count);
+        }
+        from += slots;
+    }
+    return count;
+}
+
+/* What was collected: by time, and by kind where times are equal. */
+static void sort_collected(struct tc__reorder *h, size_t count)
+{
+    tc_sort_keys(h->order, h->scratch, count);
+    for (size_t from = 0, to; from < count; from = to) {
+        int64_t time_ns = collected(h, from)->time_ns;
+        bool in_order = true;
+        for (to = from + 1; to < count && collected(h, to)->time_ns == time_ns; to++) {
+            in_order = in_order && collected(h, to - 1)->kind <= collected(h, to)->kind;
+        }
+        for (size_t i = from; i < to && !in_order; i++) {
+            h->order[i].key = collected(h, i)->kind;
+        }
+        if (!in_order) {
+            tc_sort_keys(h->order + from, h->scratch, to - from);
+        }
+    }
+}
+
+/*
+ * Goes on with what was collected and sorted. What a failure leaves stays as it is, so that whoever
+ * is called often for a little of it sorts once. How many were handed over is added to *io_given.
+ */
+static tc_status give_collected(struct tc__reorder *h, tc__reorder_fn take, void *context,
+                                size_t *io_given)
 {
     tc_status status = TC_OK;
-    size_t given = 0;
-    tc_sort_keys(h->order, h->scratch, count);
-    for (; given < count && status == TC_OK; given++) {
-        struct tc__reorder_slot *slot = collected(h, given);
+    while (h->order_at < h->order_count && status == TC_OK) {
+        struct tc__reorder_slot *slot = collected(h, h->order_at++);
         slot->gone = true;
+        (*io_given)++;
         status = take(context, slot->event, slot->past);
-    }
-    *out_given = given;
-    for (; given < count; given++) { /* those of ahead that stay go back */
-        struct tc__reorder_slot *slot = collected(h, given);
-        if ((unsigned char *)slot->event >= h->ahead.block) {
-            h->heap[h->heap_count] = slot;
-            heap_up(h->heap, h->heap_count++);
-        }
     }
     sweep(h);
     return status;
 }
 
+static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
+                             void *context, size_t *io_given)
+{
+    sort_collected(h, count);
+    h->order_at = 0;
+    h->order_count = count;
+    return give_collected(h, take, context, io_given);
+}
+
 tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
                               tc__reorder_fn take, void *context)
 {
+    size_t given = 0;
+    TC_TRY(give_collected(h, take, context, &given));
     size_t near_count = 0;
+    int64_t latest_ns = INT64_MIN;
     bool in_order = tc__reorder_due_ahead(h) > clock_ns;
     for (; near_count < h->near.count; near_count++) {
         const struct tc__reorder_slot *slot = ring_slot(&h->near, near_count);
-        if (slot->due_ns > due_ns) {
+        if (slot->due_ns > due_ns && (near_count == 0 || slot->time_ns > latest_ns)) {
             break;
         }
         in_order = in_order && (near_count == 0 || slot->in_order);
+        latest_ns = slot->time_ns > latest_ns ? slot->time_ns : latest_ns;
     }
-    if (in_order) {
+    size_t behind = near_count == 0 ? 0 : collect_behind(h, near_count, latest_ns, 0);
+    if (in_order && behind == 0) {
         return near_count == 0 ? TC_OK : give_straight(h, near_count, take, context);
     }
     size_t count = collect_near(h, near_count);
+    count = behind == 0 ? count : collect_behind(h, near_count, latest_ns, count);
     while (tc__reorder_due_ahead(h) <= clock_ns) {
         collect(h, count++, heap_pop(h));
     }
-    size_t given = 0;
     return give_sorted(h, count, take, context, &given);
 }
 
@@ -301,11 +389,13 @@ size_t tc__reorder_half_ahead(const struct tc__reorder *h)
 tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
                                  void *context, uint64_t *io_count)
 {
-    size_t before = h->near.count;
     size_t given = 0;
-    size_t count = collect_near(h, *io_left < before ? *io_left : before);
-    tc_status status = give_sorted(h, count, take, context, &given);
-    *io_left -= before - h->near.count;
+    tc_status status = give_collected(h, take, context, &given);
+    if (status == TC_OK && *io_left > 0) {
+        size_t count = collect_near(h, *io_left < h->near.count ? *io_left : h->near.count);
+        *io_left = 0;
+        status = give_sorted(h, count, take, context, &given);
+    }
     *io_count += given;
     return status;
 }
@@ -313,13 +403,16 @@ tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left, tc__reo
 tc_status tc__reorder_flush_ahead(struct tc__reorder *h, size_t *io_left, tc__reorder_fn take,
                                   void *context, uint64_t *io_count)
 {
-    size_t count = 0;
     size_t given = 0;
-    while (count < *io_left && h->heap_count > 0) {
-        collect(h, count++, heap_pop(h));
+    tc_status status = give_collected(h, take, context, &given);
+    if (status == TC_OK && *io_left > 0) {
+        size_t count = 0;
+        for (; count < *io_left && h->heap_count > 0; count++) {
+            collect(h, count, heap_pop(h));
+        }
+        *io_left = 0;
+        status = give_sorted(h, count, take, context, &given);
     }
-    tc_status status = give_sorted(h, count, take, context, &given);
-    *io_left -= given;
     *io_count += given;
     return status;
 }

@@ -7,8 +7,13 @@
  * are read only when they are handed over. A slot whose event was handed over is marked and leaves
  * with those before it.
  *
- * What is handed over together is in the order of time, and of arrival where times are equal: there
- * the detectors do not mind (tests/order). Events that come in that order are never sorted.
+ * What is handed over together is in the order of time, where times are equal in that of kinds, as
+ * in tc_event_cmp, and then of arrival: there the detectors do not mind (tests/order), but what a
+ * finding cites first, and with it an incident's id, should not depend on which of two sources was
+ * faster. Events that come in that order are never sorted. With
+ * what is due goes whatever of near is not dated after it: it came in time, and would be late when
+ * it is due itself. Blocks of slots have a bound of their times, so that looking for such events
+ * does not touch all that wait.
  */
 #ifndef TC_LIVE_REORDER_PRIV_H
 #define TC_LIVE_REORDER_PRIV_H
@@ -30,6 +35,7 @@ struct tc__reorder_slot {
     bool gone;              /* was handed over */
     bool past;              /* about the past by nature */
     bool in_order;          /* not before the event that came before it */
+    uint8_t kind;           /* enum tc_event_kind */
 };
 
 /*
@@ -57,7 +63,11 @@ struct tc__reorder {
     size_t heap_count;
     struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
     struct tc_sort_pair *scratch;
+    size_t order_at; /* of what was collected, what a failure left begins here */
+    size_t order_count;
     int64_t last_ns; /* the time of the youngest of near, if there is one */
+    uint8_t last_kind;
+    int64_t *bounds; /* by block of slots of near: none that waits there is dated before */
     struct tc_event_strings strings;
     uint32_t sender; /* of what is added; 0: as the events say */
 };
@@ -77,15 +87,17 @@ bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t d
 bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, bool past);
 
 /*
- * Hands over what is due: near by the arrival clock, ahead by our own. A failure stops it; what was
- * handed over by then has left.
+ * Hands over what is due: near by the arrival clock, ahead by our own; and what of near is not
+ * dated after the latest of near that is due. A failure stops it; what was handed over by then has
+ * left.
  */
 TC_CHECKED tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
                                          tc__reorder_fn take, void *context);
 /*
  * Hands over the oldest records of near, or the earliest of ahead, due or not, *io_left of them:
- * the older half at first (tc__reorder_half_*). A failure leaves the rest in *io_left, so that it
- * can be gone on with, in the same order; *io_count grows by what was handed over.
+ * the older half at first (tc__reorder_half_*). A failure leaves the rest sorted as it is and
+ * *io_left 0: the next call that hands over, of these three, begins with the rest, and nothing is
+ * added before that. *io_count grows by what was handed over.
  */
 TC_CHECKED tc_status tc__reorder_flush_near(struct tc__reorder *h, size_t *io_left,
                                             tc__reorder_fn take, void *context, uint64_t *io_count);

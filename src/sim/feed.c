@@ -17,6 +17,8 @@ struct source {
 /* heap: numbers of sources, the one that is next first; those of equal times by number. */
 struct tc_sim_feed {
     const struct tc_sim *sim;
+    enum tc_sim_form form;
+    bool in_request; /* the element is written as a request */
     struct sim_list sources;
     uint32_t *heap;
     size_t heap_count;
@@ -120,13 +122,14 @@ static bool open_all(struct tc_sim_feed *f)
     return true;
 }
 
-struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s)
+struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s, enum tc_sim_form form)
 {
     struct tc_sim_feed *f = calloc(1, sizeof *f);
     if (f == NULL) {
         return NULL;
     }
     f->sim = s;
+    f->form = form;
     f->now_ns = s->options.start_ns;
     if (!open_all(f)) {
         tc_sim_feed_destroy(f);
@@ -167,13 +170,15 @@ static struct tc_buf *begin_item(void *context)
 {
     struct tc_sim_feed *f = context;
     f->b = tc_buf_make(f->text, sizeof f->text);
+    tc_buf_str(&f->b, f->in_request ? TC_LIT(SIM_REQUEST_BEGIN) : TC_EMPTY);
     return f->status == TC_OK ? &f->b : NULL;
 }
 
 static void end_item(void *context, uint32_t records)
 {
     struct tc_sim_feed *f = context;
-    f->item.json = tc_buf_slice(&f->b);
+    tc_buf_str(&f->b, f->in_request ? TC_LIT(SIM_REQUEST_END) : TC_EMPTY);
+    f->item.text = tc_buf_slice(&f->b);
     f->item.records = records;
     if (f->b.overflowed) {
         f->status = TC_E_LIMIT;
@@ -198,8 +203,10 @@ tc_status tc_sim_feed_next(struct tc_sim_feed *f, tc_sim_item_fn take, void *con
         f->status = take(context, &f->item);
         src->at_ns = TC_TIME_MAX;
     } else {
+        bool as_file = f->form == TC_SIM_AS_FILES && src->type->step_file != NULL;
         f->item.signal = src->type->signal;
-        src->type->step(src->state, &sink);
+        f->in_request = f->form == TC_SIM_AS_FILES && !as_file;
+        (as_file ? src->type->step_file : src->type->step)(src->state, &sink);
         src->at_ns = *(const int64_t *)src->state;
     }
     if (src->at_ns == TC_TIME_MAX) {

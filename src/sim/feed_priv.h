@@ -28,6 +28,8 @@ struct sim_source_type {
      * file. */
     bool (*begin)(void *source, const struct tc_sim *s, uint32_t which);
     void (*step)(void *source, const struct sim_sink *sink);
+    /* The same as the file has it; NULL: the elements of step, each as a request of its own. */
+    void (*step_file)(void *source, const struct sim_sink *sink);
     void (*end)(void *source); /* NULL: there is nothing to give back */
 };
 

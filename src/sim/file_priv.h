@@ -10,6 +10,10 @@
 
 #define SIM_OUT_ROOM (128u << 10)
 
+/* A line of the Collector's file exporter, around elements of logs. */
+#define SIM_REQUEST_BEGIN "{\"resourceLogs\":["
+#define SIM_REQUEST_END "]}\n"
+
 struct sim_out {
     struct tc_buf b;
     tc_sim_write_fn write;

@@ -81,19 +81,25 @@ typedef tc_status (*tc_sim_write_fn)(void *context, struct tc_slice bytes);
 TC_CHECKED tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
                                        void *context);
 
-/* ---- the same over a network --------------------------------------------------------------- */
+/* ---- the same in the order of time --------------------------------------------------------- */
+
+/* What the text of an item is. */
+enum tc_sim_form {
+    TC_SIM_AS_OTLP,  /* an element of "resourceLogs" or "resourceMetrics" of OTLP's JSON */
+    TC_SIM_AS_FILES, /* what its file has next */
+};
 
 enum tc_sim_signal {
-    TC_SIM_LOGS,    /* json: an element of "resourceLogs" of OTLP */
-    TC_SIM_METRICS, /* json: an element of "resourceMetrics" */
-    TC_SIM_DUMP,    /* file: a dump, which OTLP cannot carry */
+    TC_SIM_LOGS,
+    TC_SIM_METRICS,
+    TC_SIM_DUMP, /* a file that comes whole, without text: tc_sim_file_write has it */
 };
 
 /* What happens at one moment at one place. Borrowed until the callback returns. */
 struct tc_sim_item {
     enum tc_sim_signal signal;
     int64_t at_ns; /* when it is sent; never before that of the item before */
-    struct tc_slice json;
+    struct tc_slice text;
     uint32_t records; /* log records or data points in it */
     size_t file;
 };
@@ -104,7 +110,7 @@ typedef tc_status (*tc_sim_item_fn)(void *context, const struct tc_sim_item *ite
 struct tc_sim_feed;
 
 /* Borrows the sim. NULL: out of memory. */
-struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s);
+struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s, enum tc_sim_form form);
 void tc_sim_feed_destroy(struct tc_sim_feed *f);
 /* When the next item is sent; TC_TIME_MAX at the end. */
 int64_t tc_sim_feed_time(const struct tc_sim_feed *f);

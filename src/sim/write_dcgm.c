@@ -196,24 +196,32 @@ static void look(const struct sim_exporter *e, uint32_t gpu, int64_t at_ns, int6
     out[F_NVLINK_CRC] = g->gauges[SIM_NVLINK_CRC];
 }
 
-static bool put_field(const struct sim_exporter *e, enum field f, sim_dcgm_values values,
-                      const struct sim_labels *labels, const struct sim_labels *pod,
-                      struct sim_out *out)
+/* The scrape that it stands on: data points of all GPUs that are there. */
+static uint32_t put_scrape(const struct sim_exporter *e, struct tc_buf *b)
 {
-    struct tc_buf *b = &out->b;
-    if (!tc__sim_drain(out)) {
-        return false;
-    }
-    struct tc_slice name = tc__sim_dcgm_fields[f].name;
-    struct tc_slice of_pod = e->with_pod ? tc_slice_make(pod->text, pod->len) : TC_EMPTY;
-    tc_format(b, "# TYPE {} {}\n", name, tc__sim_dcgm_fields[f].counter ? "counter" : "gauge");
+    struct sim_labels labels[TC_SIM_GPUS_MAX];
+    struct sim_labels pod;
+    sim_dcgm_values values;
+    uint32_t points = 0;
+    tc__sim_pod_labels(e->sim, e->node, &pod);
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
-        if (e->gpus[gpu].gauges[SIM_LOST] == 0) {
-            tc_format(b, "{}{{}{}} {} {}\n", name, tc_slice_make(labels[gpu].text, labels[gpu].len),
-                      of_pod, values[gpu][f], e->at_ns / SIM_MS);
+        tc__sim_gpu_labels(e->sim, e->node, gpu, &labels[gpu]);
+    }
+    tc__sim_exporter_look(e, values);
+    struct tc_slice of_pod = e->with_pod ? tc_slice_make(pod.text, pod.len) : TC_EMPTY;
+    for (int f = 0; f < F_COUNT; f++) {
+        const struct sim_dcgm_field *field = &tc__sim_dcgm_fields[f];
+        tc_format(b, "# TYPE {} {}\n", field->name, field->counter ? "counter" : "gauge");
+        for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
+            if (e->gpus[gpu].gauges[SIM_LOST] == 0) {
+                tc_format(b, "{}{{}{}} {} {}\n", field->name,
+                          tc_slice_make(labels[gpu].text, labels[gpu].len), of_pod, values[gpu][f],
+                          e->at_ns / SIM_MS);
+                points++;
+            }
         }
     }
-    return true;
+    return points;
 }
 
 /* Whether this scrape did not happen. */
@@ -263,13 +271,6 @@ static bool begin(void *source, const struct tc_sim *s, uint32_t node)
     return true;
 }
 
-const struct sim_source_type tc__sim_exporter_source = {
-    .size = sizeof(struct sim_exporter),
-    .signal = TC_SIM_METRICS,
-    .begin = begin,
-    .step = tc__sim_exporter_step,
-};
-
 void tc__sim_exporter_look(const struct sim_exporter *e, sim_dcgm_values out)
 {
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
@@ -286,21 +287,29 @@ void tc__sim_exporter_next(struct sim_exporter *e)
 
 void tc__sim_write_dcgm(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
-    uint32_t node = f->which;
     struct sim_exporter e;
-    struct sim_labels labels[TC_SIM_GPUS_MAX];
-    struct sim_labels pod;
-    sim_dcgm_values values;
-    tc__sim_pod_labels(s, node, &pod);
-    for (uint32_t gpu = 0; gpu < s->options.gpus_per_node; gpu++) {
-        tc__sim_gpu_labels(s, node, gpu, &labels[gpu]);
-    }
-    for ((void)begin(&e, s, node); e.at_ns != TC_TIME_MAX; tc__sim_exporter_next(&e)) {
-        tc__sim_exporter_look(&e, values);
-        for (int i = 0; i < F_COUNT; i++) {
-            if (!put_field(&e, (enum field)i, values, labels, &pod, out)) {
-                return;
-            }
+    for ((void)begin(&e, s, f->which); e.at_ns != TC_TIME_MAX; tc__sim_exporter_next(&e)) {
+        if (!tc__sim_drain(out)) {
+            return;
         }
+        (void)put_scrape(&e, &out->b);
     }
 }
+
+static void step_file(void *source, const struct sim_sink *sink)
+{
+    struct sim_exporter *e = source;
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b != NULL) {
+        sink->end(sink->context, put_scrape(e, b));
+    }
+    tc__sim_exporter_next(e);
+}
+
+const struct sim_source_type tc__sim_exporter_source = {
+    .size = sizeof(struct sim_exporter),
+    .signal = TC_SIM_METRICS,
+    .begin = begin,
+    .step = tc__sim_exporter_step,
+    .step_file = step_file,
+};

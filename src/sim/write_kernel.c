@@ -124,6 +124,18 @@ void tc__sim_write_kernel(const struct tc_sim *s, const struct sim_file *f, stru
     }
 }
 
+static void step_file(void *source, const struct sim_sink *sink)
+{
+    struct sim_kernel *k = source;
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b != NULL) {
+        put_line(k, b);
+        tc_buf_char(b, '\n');
+        sink->end(sink->context, 1);
+    }
+    find_line(k);
+}
+
 /* As the Collector's filelog receiver sends a line of /var/log/kern.log. */
 static void put_record(const struct sim_kernel *k, struct tc_json_out *j)
 {
@@ -162,5 +174,8 @@ static void step(void *source, const struct sim_sink *sink)
     sink->end(sink->context, records);
 }
 
-const struct sim_source_type tc__sim_kernel_source = {
-    .size = sizeof(struct sim_kernel), .signal = TC_SIM_LOGS, .begin = begin, .step = step};
+const struct sim_source_type tc__sim_kernel_source = {.size = sizeof(struct sim_kernel),
+                                                      .signal = TC_SIM_LOGS,
+                                                      .begin = begin,
+                                                      .step = step,
+                                                      .step_file = step_file};

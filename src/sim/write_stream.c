@@ -110,14 +110,14 @@ void tc__sim_write_stream(const struct tc_sim *s, const struct sim_file *f, stru
         return;
     }
     for (size_t i = 0; i < a.count && tc__sim_drain(out);) {
-        tc_buf_lit(&out->b, "{\"resourceLogs\":[");
+        tc_buf_lit(&out->b, SIM_REQUEST_BEGIN);
         int64_t first = a.list[i].at_ns;
         for (size_t n = 0; n < BATCH && i < a.count && a.list[i].at_ns < first + 2 * TC_SECOND;
              n++, i++) {
             tc_buf_str(&out->b, n > 0 ? TC_LIT(",") : TC_EMPTY);
             tc_buf_str(&out->b, a.list[i].line->text);
         }
-        tc_buf_lit(&out->b, "]}\n");
+        tc_buf_lit(&out->b, SIM_REQUEST_END);
     }
     end(&a);
 }

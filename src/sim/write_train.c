@@ -211,7 +211,7 @@ static struct tc_buf *begin_line(void *context)
     if (!tc__sim_drain(out)) {
         return NULL;
     }
-    tc_buf_lit(&out->b, "{\"resourceLogs\":[");
+    tc_buf_lit(&out->b, SIM_REQUEST_BEGIN);
     return &out->b;
 }
 
@@ -219,7 +219,7 @@ static void end_line(void *context, uint32_t records)
 {
     struct sim_out *out = context;
     (void)records;
-    tc_buf_lit(&out->b, "]}\n");
+    tc_buf_lit(&out->b, SIM_REQUEST_END);
 }
 
 void tc__sim_write_train(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)

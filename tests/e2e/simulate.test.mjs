@@ -81,13 +81,57 @@ describe('a fleet of 48 nodes', () => {
   });
 });
 
+describe('a stream', () => {
+  /** The pieces: { at, file, bytes }. */
+  function pieces(all) {
+    const out = [];
+    for (let at = 0; at < all.length;) {
+      const end = all.indexOf(10, at);
+      const [time, length, file] = all.toString('latin1', at, end).split(' ');
+      at = end + 1 + Number(length);
+      out.push({ at: BigInt(time), file, bytes: all.subarray(end + 1, at) });
+    }
+    return out;
+  }
+  const fleet = ['simulate', '--nodes', '8', '--gpus-per-node', '16', '--hours', '0.5', '--seed', '4'];
+
+  test('is the files of the fleet, in the order of time', () => {
+    const made = run(...fleet, '-q', '--out', 'streamed');
+    assert.equal(made.status, 0, made.stderr);
+    const told = spawnSync(binary, [...fleet, '--stream'], { cwd: folder, maxBuffer: 1 << 28 });
+    assert.equal(told.status, 0, told.stderr.toString());
+    const all = pieces(told.stdout);
+    const parts = new Map();
+    for (let i = 0; i < all.length; i++) {
+      assert.ok(i === 0 || all[i].at >= all[i - 1].at);
+      parts.set(all[i].file, [...(parts.get(all[i].file) ?? []), all[i].bytes]);
+    }
+    assert.deepEqual([...parts.keys()].sort(), files(path.join(folder, 'streamed')));
+    // The records of Kubernetes come one a request, and in files several.
+    const elements = (text) => text.replaceAll(/^\{"resourceLogs":\[|\]\}$/gmu, '').replaceAll('},{"resource":', '}\n{"resource":');
+    for (const [file, list] of parts) {
+      const [got, wanted] = [Buffer.concat(list), fs.readFileSync(path.join(folder, 'streamed', file))];
+      if (file.startsWith('k8s/')) assert.equal(elements(got.toString()), elements(wanted.toString()), file);
+      else assert.ok(got.equals(wanted), file);
+    }
+  });
+
+  test('whose reader has gone ends quietly', () => {
+    const told = spawnSync('sh', ['-c', `"${binary}" ${fleet.join(' ')} --stream 2>said | head -c 100000 | wc -c`], { cwd: folder, encoding: 'utf8' });
+    assert.equal(told.stdout.trim(), '100000');
+    assert.equal(fs.readFileSync(path.join(folder, 'said'), 'utf8'), '');
+  });
+});
+
 describe('what is wrong is told', () => {
   const refuses = (name, args, wanted) => test(name, () => {
     const result = run('simulate', ...args);
     assert.equal(result.status, 2, result.stderr);
     assert.match(result.stderr, wanted);
   });
-  refuses('no directory', [], /--out DIR or --otlp URL is missing/);
+  refuses('no directory', [], /--out DIR, --otlp URL or --stream is missing/);
+  refuses('a stream and a directory', ['--stream', '--out', 'x'], /--stream goes with neither --out nor --otlp/);
+  refuses('a stream and a speed', ['--stream', '--speed', '2'], /--speed is for sending/);
   refuses('an unknown fault', ['--faults', 'hbm', '--out', 'x'], /--faults: no fault "hbm"; there are chain, /);
   refuses('too many nodes', ['--nodes', '99999', '--out', 'x'], /--nodes: 99999 is not between 1 and 20000/);
   refuses('no number', ['--nodes', 'many', '--out', 'x'], /--nodes: "many" is no whole number/);

@@ -227,7 +227,7 @@ test('without libcurl, or with one that is none, it says so', () => {
 
 test('mistakes are told', () => {
   const cases = [
-    [[], /--out DIR or --otlp URL is missing/],
+    [[], /--out DIR, --otlp URL or --stream is missing/],
     [['--out', 'x', '--gzip'], /--gzip is for sending; --otlp URL is missing/],
     [['--otlp', 'http://127.0.0.1:1', '--now', '--start', '2026-03-02T00:00:00Z'], /exclude each other/],
     [['--otlp', '127.0.0.1:1'], /does not begin with http/],

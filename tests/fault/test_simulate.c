@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define CALLS_MAX 2000
-#define ARGS 9
+#define ARGS_MAX 9
 
 static int take_away(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -34,27 +34,29 @@ static int take_away(const char *path, const struct stat *st, int type, struct F
 }
 
 /* Into a directory of its own, which goes away again. */
-static int run(void)
+static int run(bool streams)
 {
     char folder[] = "/tmp/tc_fault_XXXXXX";
     assert_non_null(mkdtemp(folder));
-    const char *words[ARGS] = {"simulate",    "--nodes=5", "--gpus-per-node=2",
-                               "--hours=0.5", "--seed=3",  "--faults",
-                               "mixed",       "--out",     folder};
-    char *argv[ARGS + 1] = {0};
-    for (int i = 0; i < ARGS; i++) {
-        argv[i] = strdup(words[i]);
+    const char *words[ARGS_MAX] = {"simulate",    "--nodes=5", "--gpus-per-node=2",
+                                   "--hours=0.5", "--seed=3",  "--faults",
+                                   "mixed",       "--out",     folder};
+    int args = ARGS_MAX - streams;
+    char *argv[ARGS_MAX + 1] = {0};
+    for (int i = 0; i < args; i++) {
+        argv[i] = strdup(streams && i == args - 1 ? "--stream" : words[i]);
     }
     (void)fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         int null = open("/dev/null", O_WRONLY);
         (void)dup2(null, STDERR_FILENO);
-        int status = tc_command_simulate.run(ARGS, argv);
+        (void)dup2(null, STDOUT_FILENO);
+        int status = tc_command_simulate.run(args, argv);
         tc_faulty_plan->fault = FAULT_NONE;
         _exit(status);
     }
-    for (int i = 0; i < ARGS; i++) {
+    for (int i = 0; i < args; i++) {
         free(argv[i]);
     }
     int status = 0;
@@ -63,11 +65,11 @@ static int run(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void fail_each(enum fault fault)
+static void fail_each(enum fault fault, bool streams)
 {
     for (long n = 0; n < CALLS_MAX; n++) {
         *tc_faulty_plan = (struct plan){.fault = fault, .write_fd = -1, .fail_at = n};
-        int status = run();
+        int status = run(streams);
         if (!tc_faulty_plan->hit) {
             assert_int_equal(status, TC_EXIT_OK);
             assert_true(n > 10);
@@ -81,13 +83,19 @@ static void fail_each(enum fault fault)
 static void it_survives_every_failing_allocation(void **state)
 {
     (void)state;
-    fail_each(FAULT_ALLOC);
+    fail_each(FAULT_ALLOC, false);
+}
+
+static void a_stream_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each(FAULT_ALLOC, true);
 }
 
 static void it_reports_every_failing_write(void **state)
 {
     (void)state;
-    fail_each(FAULT_WRITE);
+    fail_each(FAULT_WRITE, false);
 }
 
 static int setup(void **state)
@@ -100,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_survives_every_failing_allocation),
+        cmocka_unit_test(a_stream_survives_every_failing_allocation),
         cmocka_unit_test(it_reports_every_failing_write),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/simulate/otlp.h"
+#include "cli/simulate/stream.h"
 #include "intake/input.h"
 #include "sim/sim.h"
 
@@ -33,6 +34,7 @@ struct run {
     bool start_given;
     char headers[HEADERS_ROOM];
     const char *out;
+    bool stream;
     bool quiet;
     struct tc_input spec; /* when the SPEC is a file */
     bool has_spec_file;
@@ -224,6 +226,10 @@ static const struct tc_option OPTIONS[] = {
              "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."),
     TC_TEXT("out", "DIR", struct run, out,
             "Where to write it: a directory that is empty or not there yet.", .letter = 'o'),
+    TC_FLAG(
+        "stream", struct run, stream,
+        "Write it to standard output instead, in the order of time: before each piece of a file "
+        "a line \"TIME LENGTH PATH\". It waits for the reader."),
     TC_TEXT("otlp", "URL", struct run, otlp.url,
             "Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318."),
     TC_TAKEN("speed", "N", take_speed,
@@ -408,7 +414,9 @@ static int simulate(struct run *r)
         tell(r, status, &err);
         return TC_EXIT_BAD;
     }
-    int result = r->out == NULL || write_files(r, sim) ? TC_EXIT_OK : TC_EXIT_BAD;
+    int result = r->stream                               ? tc_simulate_stream(sim, r->sim.start_ns)
+                 : r->out == NULL || write_files(r, sim) ? TC_EXIT_OK
+                                                         : TC_EXIT_BAD;
     if (result == TC_EXIT_OK && r->otlp.url != NULL) {
         result = tc_simulate_send(&r->otlp, sim, r->sim.start_ns,
                                   r->sim.start_ns + r->sim.minutes * 60 * TC_SECOND);
@@ -422,8 +430,10 @@ static bool is_complete(const struct run *r, bool has_words)
 {
     if (has_words) {
         tc_say("simulate", "it takes options only");
-    } else if (r->out == NULL && r->otlp.url == NULL) {
-        tc_say("simulate", "--out DIR or --otlp URL is missing");
+    } else if (r->out == NULL && r->otlp.url == NULL && !r->stream) {
+        tc_say("simulate", "--out DIR, --otlp URL or --stream is missing");
+    } else if (r->stream && (r->out != NULL || r->otlp.url != NULL)) {
+        tc_say("simulate", "--stream goes with neither --out nor --otlp");
     } else if (r->otlp.url == NULL && r->otlp_option != NULL) {
         tc_say("simulate", "--%s is for sending; --otlp URL is missing", r->otlp_option);
     } else if (r->now && r->start_given) {
@@ -479,6 +489,7 @@ const struct tc_command tc_command_simulate = {
     .summary = "a labelled fleet: telemetry with known faults",
     .usage = "usage: tracecore simulate [OPTION]... --out DIR\n"
              "       tracecore simulate [OPTION]... --otlp URL [--out DIR]\n"
+             "       tracecore simulate [OPTION]... --stream\n"
              "\n"
              "Writes what a cluster with known faults would have left behind, in the\n"
              "formats of the real programs: kernel logs, Kubernetes events and objects,\n"

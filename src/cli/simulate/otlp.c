@@ -326,10 +326,10 @@ static tc_status send_dump(struct sender *s, size_t file)
 static tc_status add_item(struct sender *s, struct batch *batch, const struct tc_sim_item *item)
 {
     if (s->how->json) {
-        (void)tc_format(&batch->b, "{}{}", batch->records > 0 ? "," : "", item->json);
+        (void)tc_format(&batch->b, "{}{}", batch->records > 0 ? "," : "", item->text);
     } else {
         struct tc_error err = {0};
-        TC_TRY(tc_sim_protobuf(&batch->b, s->parser, item->signal, item->json, &err));
+        TC_TRY(tc_sim_protobuf(&batch->b, s->parser, item->signal, item->text, &err));
     }
     if (batch->records == 0) {
         batch->since_ns = tc_mono_ns();
@@ -376,7 +376,7 @@ static tc_status keep_pace(struct sender *s)
 
 static tc_status send_fleet(struct sender *s)
 {
-    struct tc_sim_feed *feed = tc_sim_feed_create(s->sim);
+    struct tc_sim_feed *feed = tc_sim_feed_create(s->sim, TC_SIM_AS_OTLP);
     tc_status status = feed == NULL ? TC_E_NOMEM : TC_OK;
     s->begin_ns = tc_mono_ns();
     while (status == TC_OK && tc_sim_feed_time(feed) != TC_TIME_MAX) {

@@ -82,10 +82,10 @@ static tc_status count_item(void *context, const struct tc_sim_item *item)
     }
     assert_true(item->records > 0);
     struct tc_json root;
-    assert_int_equal(tc_json_parse(parser, item->json, &root, &err), TC_OK);
+    assert_int_equal(tc_json_parse(parser, item->text, &root, &err), TC_OK);
     c->records[item->signal] += item->records;
-    c->marks[item->signal] += count_text(item->json, TC_LIT("{\"timeUnixNano\":")) +
-                              count_text(item->json, TC_LIT(",\"timeUnixNano\":"));
+    c->marks[item->signal] += count_text(item->text, TC_LIT("{\"timeUnixNano\":")) +
+                              count_text(item->text, TC_LIT(",\"timeUnixNano\":"));
     return TC_OK;
 }
 
@@ -130,7 +130,7 @@ static void the_feed_holds_what_the_files_hold(void **state)
         }
         free(text.data);
     }
-    struct tc_sim_feed *feed = tc_sim_feed_create(sim);
+    struct tc_sim_feed *feed = tc_sim_feed_create(sim, TC_SIM_AS_OTLP);
     struct counted c = {0};
     while (tc_sim_feed_time(feed) != TC_TIME_MAX) {
         assert_int_equal(tc_sim_feed_next(feed, count_item, &c), TC_OK);
@@ -145,11 +145,49 @@ static void the_feed_holds_what_the_files_hold(void **state)
     tc_sim_destroy(sim);
 }
 
+static tc_status keep_item(void *context, const struct tc_sim_item *item)
+{
+    struct text *files = context;
+    return item->signal == TC_SIM_DUMP ? TC_OK : keep(&files[item->file], item->text);
+}
+
+static void as_files_the_feed_is_what_they_hold(void **state)
+{
+    (void)state;
+    struct tc_sim *sim = make_sim();
+    size_t count = tc_sim_file_count(sim);
+    struct text *files = calloc(count, sizeof *files);
+    struct tc_sim_feed *feed = tc_sim_feed_create(sim, TC_SIM_AS_FILES);
+    while (tc_sim_feed_time(feed) != TC_TIME_MAX) {
+        assert_int_equal(tc_sim_feed_next(feed, keep_item, files), TC_OK);
+    }
+    tc_sim_feed_destroy(feed);
+    size_t compared = 0;
+    for (size_t i = 0; i < count; i++) {
+        char path[256];
+        struct tc_buf b = tc_buf_make(path, sizeof path);
+        struct text text = {0};
+        tc_sim_file_path(sim, i, &b);
+        assert_int_equal(tc_sim_file_write(sim, i, keep, &text), TC_OK);
+        /* Files of Kubernetes have several records a line. */
+        if (files[i].len > 0 && !tc_slice_starts(tc_buf_slice(&b), TC_LIT("k8s/"))) {
+            assert_int_equal(files[i].len, text.len);
+            assert_memory_equal(files[i].data, text.data, text.len);
+            compared++;
+        }
+        free(text.data);
+        free(files[i].data);
+    }
+    assert_true(compared > 12);
+    free(files);
+    tc_sim_destroy(sim);
+}
+
 static void a_failing_taker_stops_the_feed(void **state)
 {
     (void)state;
     struct tc_sim *sim = make_sim();
-    struct tc_sim_feed *feed = tc_sim_feed_create(sim);
+    struct tc_sim_feed *feed = tc_sim_feed_create(sim, TC_SIM_AS_OTLP);
     struct counted c = {.fail_at = 500};
     tc_status status = TC_OK;
     while (status == TC_OK) {
@@ -302,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_feed_holds_what_the_files_hold),
+        cmocka_unit_test(as_files_the_feed_is_what_they_hold),
         cmocka_unit_test(a_failing_taker_stops_the_feed),
         cmocka_unit_test(messages_have_their_bytes),
         cmocka_unit_test(long_messages_have_long_lengths),
