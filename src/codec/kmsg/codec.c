@@ -19,83 +19,92 @@
 #define SNIFF_LINES 200
 /* A line without a time has that of a line above, up to here. */
 #define DATE_LOOK_LINES 200
-
-#define LITERAL(s)         \
-    {                      \
-        (s), sizeof(s) - 1 \
-    }
+/* One call of decode looks at lines that begin within so many bytes: a caller can give back the
+ * pages behind it, where few lines are events. */
+#define PIECE_BYTES ((size_t)16 << 20)
 
 /*
  * Not the start of the message but whichever part of it starts with four bytes that are
  * rare in ordinary logs: "blocked for more than" is found by "ked for more".
+ *
+ * The number is the bucket of the search (base/scan.h). Words of a bucket are told apart late, so
+ * which share one decides how many places of a log are looked at twice: these leave one seventh of
+ * what the first byte would (found by trying, on the logs that docs/performance.md names). A new
+ * literal may go into any of them.
  */
-static const struct tc_slice LITERALS[] = {
-    LITERAL("Xid ("),
-    LITERAL("NVRM: "),
-    LITERAL("dia: probe of "),
-    LITERAL("dia failed with"),
-    LITERAL("e inaccessible"),
-    LITERAL("nvidia-drm 0"),
-    LITERAL("amdgpu"),
-    LITERAL("vfio-pci 0"),
-    LITERAL("valid context"),
-    LITERAL("AER: "),
-    LITERAL("PCIe Bus Error"),
-    LITERAL("/mask="),
-    LITERAL("aer_status:"),
-    LITERAL("PCIe bandwidth, l"),
-    LITERAL("kill:constraint"),
-    LITERAL("Killed process"),
-    LITERAL("Killed /"),
-    LITERAL("as a result of li"),
-    LITERAL("r /kubepods"),
-    LITERAL("SIGKILL to cgroup"),
-    LITERAL("OOM encountered"),
-    LITERAL("EDAC MC"),
-    LITERAL("section_type: mem"),
-    LITERAL("Machine check ev"),
-    LITERAL("Machine Check"),
-    LITERAL("I/O "),
-    LITERAL("medium error"),
-    LITERAL("Remounting f"),
-    LITERAL("-fs error (device"),
-    LITERAL("Aborting journal"),
-    LITERAL("Shutting down f"),
-    LITERAL("Disabling device a"),
-    LITERAL("Disk failure on"),
-    LITERAL("no available"),
-    LITERAL("beyond end"),
-    LITERAL("nfs: server "),
-    LITERAL("Lock reclaim"),
-    LITERAL("Lustre"),
-    LITERAL("ceph: "),
-    LITERAL("multipath: "),
-    LITERAL("hostbyte="),
-    LITERAL("conn error ("),
-    LITERAL("not responded in"),
-    LITERAL("ler is down; "),
-    LITERAL("errs: wr "),
-    LITERAL("Detected IO err"),
-    LITERAL("Port module "),
-    LITERAL("insufficient power"),
-    LITERAL("ACCESS_REG"),
-    LITERAL("Link down"),
-    LITERAL("Link up"),
-    LITERAL("Link is"),
-    LITERAL("Link Down"),
-    LITERAL("Link Up"),
-    LITERAL("Link DOWN"),
-    LITERAL("Link ACTIVE"),
-    LITERAL("us definitely "),
-    LITERAL("compromised"),
-    LITERAL("ked for more"),
-    LITERAL("soft lockup"),
-    LITERAL("segfault at"),
-    /* A message of the journal as an array of numbers: "MESSAGE":[78,86. These come last. */
-    LITERAL("E\":["),
-    LITERAL("\": ["),
-    LITERAL("\" : ["),
-};
+#define LITERAL_MAP(X)         \
+    X(5, "Xid (")              \
+    X(3, "NVRM: ")             \
+    X(5, "dia: probe of ")     \
+    X(5, "dia failed with")    \
+    X(2, "e inaccessible")     \
+    X(6, "nvidia-drm 0")       \
+    X(1, "amdgpu")             \
+    X(3, "vfio-pci 0")         \
+    X(6, "valid context")      \
+    X(3, "AER: ")              \
+    X(0, "PCIe Bus Error")     \
+    X(3, "/mask=")             \
+    X(1, "aer_status:")        \
+    X(0, "PCIe bandwidth, l")  \
+    X(5, "kill:constraint")    \
+    X(5, "Killed process")     \
+    X(5, "Killed /")           \
+    X(6, "as a result of li")  \
+    X(7, "r /kubepods")        \
+    X(7, "SIGKILL to cgroup")  \
+    X(5, "OOM encountered")    \
+    X(7, "EDAC MC")            \
+    X(3, "section_type: mem")  \
+    X(0, "Machine check ev")   \
+    X(0, "Machine Check")      \
+    X(5, "I/O ")               \
+    X(1, "medium error")       \
+    X(5, "Remounting f")       \
+    X(4, "-fs error (device")  \
+    X(3, "Aborting journal")   \
+    X(4, "Shutting down f")    \
+    X(0, "Disabling device a") \
+    X(0, "Disk failure on")    \
+    X(6, "no available")       \
+    X(1, "beyond end")         \
+    X(7, "nfs: server ")       \
+    X(0, "Lock reclaim")       \
+    X(0, "Lustre")             \
+    X(2, "ceph: ")             \
+    X(6, "multipath: ")        \
+    X(4, "hostbyte=")          \
+    X(2, "conn error (")       \
+    X(4, "not responded in")   \
+    X(2, "ler is down; ")      \
+    X(7, "errs: wr ")          \
+    X(0, "Detected IO err")    \
+    X(0, "Port module ")       \
+    X(4, "insufficient power") \
+    X(4, "ACCESS_REG")         \
+    X(0, "Link down")          \
+    X(0, "Link up")            \
+    X(0, "Link is")            \
+    X(0, "Link Down")          \
+    X(0, "Link Up")            \
+    X(0, "Link DOWN")          \
+    X(0, "Link ACTIVE")        \
+    X(6, "us definitely ")     \
+    X(2, "compromised")        \
+    X(5, "ked for more")       \
+    X(3, "soft lockup")        \
+    X(3, "segfault at")
+/* A message of the journal as an array of numbers: "MESSAGE":[78,86. These come last. */
+#define NUMBERS_MAP(X) \
+    X(0, "E\":[")      \
+    X(1, "\": [")      \
+    X(4, "\" : [")
+
+#define TEXT_ROW(bucket, s) {(s), sizeof(s) - 1},
+#define BUCKET_ROW(bucket, s) (bucket),
+
+static const struct tc_slice LITERALS[] = {LITERAL_MAP(TEXT_ROW) NUMBERS_MAP(TEXT_ROW)};
+static const uint8_t BUCKETS[] = {LITERAL_MAP(BUCKET_ROW) NUMBERS_MAP(BUCKET_ROW)};
 
 #define LITERAL_COUNT TC_COUNT(LITERALS)
 /* Without those that say nothing about the message. */
@@ -107,6 +116,7 @@ struct walk {
     struct tc_codec_out *out;
     struct tc_error *err;
     struct tc_scan scan;
+    size_t end; /* of the piece, for lines: the start of one, or the end of the input */
     enum tc__kmsg_shape shape;
 };
 
@@ -118,7 +128,7 @@ struct unit {
 
 void tc__kmsg_scan_init(struct tc_scan *scan)
 {
-    tc_scan_init(scan, LITERALS, MESSAGE_LITERAL_COUNT);
+    tc_scan_init_in(scan, LITERALS, BUCKETS, MESSAGE_LITERAL_COUNT);
 }
 
 bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message)
@@ -152,12 +162,13 @@ static size_t line_start(struct tc_slice s, size_t from, size_t hit)
 static bool next_line(struct walk *w, struct unit *out)
 {
     struct tc_slice s = w->in->bytes;
-    while (w->cursor->offset < s.len) {
+    struct tc_slice piece = tc_slice_head(s, w->end);
+    while (w->cursor->offset < piece.len) {
         size_t start = w->cursor->offset;
         size_t hit = start;
         if (!w->in->want_unknown) {
             unsigned which = 0;
-            hit = tc_scan_next(&w->scan, s, start, &which);
+            hit = tc_scan_next(&w->scan, piece, start, &which);
             if (hit == TC_NPOS) {
                 break;
             }
@@ -327,6 +338,18 @@ static bool next_unit(struct walk *w, struct unit *out)
     return w->shape == TC__KMSG_LINES ? next_line(w, out) : next_record(w, out);
 }
 
+/* Where the piece ends that begins at the cursor. Literals do not reach over the end of a line. */
+static size_t piece_end(const struct walk *w)
+{
+    struct tc_slice s = w->in->bytes;
+    size_t at = w->cursor->offset;
+    if (w->shape != TC__KMSG_LINES || at >= s.len || s.len - at <= PIECE_BYTES) {
+        return s.len;
+    }
+    size_t end = line_end(s, at + PIECE_BYTES);
+    return end < s.len ? end + 1 : end;
+}
+
 /* On failure the cursor stays at the line, so the call can be made again; a tear ends the input. */
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
@@ -334,7 +357,8 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     struct walk w = {.in = in, .cursor = cursor, .out = out, .err = err};
     struct unit u;
     w.shape = tc__kmsg_shape_of(in->bytes);
-    tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
+    w.end = piece_end(&w);
+    tc_scan_init_in(&w.scan, LITERALS, BUCKETS, LITERAL_COUNT);
     while (next_unit(&w, &u)) {
         uint64_t events = cursor->events;
         TC_TRY(handle(&w, &u));
@@ -349,8 +373,8 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
             return TC_OK;
         }
     }
-    cursor->offset = in->bytes.len;
-    cursor->done = true;
+    cursor->offset = w.end;
+    cursor->done = w.end == in->bytes.len;
     return TC_OK;
 }
 
@@ -366,6 +390,7 @@ static int sniff(struct tc_codec_head head)
     struct walk w = {.in = &in, .cursor = &cursor};
     struct unit u;
     w.shape = tc__kmsg_shape_of(head.bytes);
+    w.end = head.bytes.len;
     tc__kmsg_scan_init(&w.scan);
     if (w.shape == TC__KMSG_EXPORT) {
         bool timed =
