@@ -21,7 +21,7 @@ enum state {
 
 struct lane {
     enum state state;
-    bool failed; /* it could not be read to its end, or not whole */
+    bool failed; /* it could not be read as far as it should */
     const struct tc_event *first;
     size_t held_bytes;
     size_t strings_peak; /* of the room that its strings were made in, or more */
@@ -80,7 +80,7 @@ static void desk_init(struct desk *desk, const struct tc_stream_pool *like)
     desk->pool.context = desk;
 }
 
-/* Held whole, and so decoded at once. */
+/* Held whole, and so decoded at once; others to where their first batch may leave. */
 static bool is_whole(const struct tc_ahead *a, const struct tc_source_stream *s)
 {
     return !s->ordered || s->input->bytes.len <= a->pool->whole_max;
@@ -89,10 +89,6 @@ static bool is_whole(const struct tc_ahead *a, const struct tc_source_stream *s)
 /* The next lane to decode; false when there is none for now. */
 static bool claim(struct tc_ahead *a, size_t *out)
 {
-    while (a->next < a->count && !is_whole(a, &a->streams[a->next])) {
-        a->lanes[a->next].failed = true;
-        a->lanes[a->next++].state = STATE_DONE;
-    }
     if (a->stopped || a->next == a->count || a->next >= a->turn + AHEAD_MAX ||
         a->taken_bytes + a->waiting_bytes > a->pool->budget_bytes / 8 * 3) {
         return false;
@@ -110,7 +106,8 @@ static void decode(struct tc_ahead *a, struct desk *desk, size_t i)
     desk->failed = false;
     s->pool = &desk->pool;
     tc_status status = tc_source_stream_next(s, &lane->first);
-    lane->failed = status != TC_OK || desk->failed || !s->done || s->piecewise || s->over_budget;
+    lane->failed = status != TC_OK || desk->failed || s->over_budget ||
+                   (is_whole(a, s) && (!s->done || s->piecewise));
     lane->strings_peak = desk->pool.strings.arena.peak;
     lane->held_bytes = desk->pool.held_bytes;
     desk->pool.held_bytes = 0;
@@ -186,9 +183,9 @@ struct tc_ahead *tc_ahead_create(struct tc_stream_pool *pool, struct tc_source_s
 }
 
 /*
- * Whether one thread would have held the stream whole, so that it is what that would have made: at
- * no time would it have counted more than half of the budget. An array grows by half, and is cut
- * to its size at the end; the room of the strings counts meanwhile.
+ * Whether one thread would have made the same of the stream: at no time would it have counted more
+ * than half of the budget, beyond which streams are no longer held whole. An array grows by half,
+ * and is cut to its size at the end; the room of the strings counts meanwhile.
  */
 static bool is_same_alone(const struct tc_ahead *a, const struct lane *lane)
 {
@@ -208,7 +205,7 @@ static bool take_over(struct tc_ahead *a, size_t i, const struct tc_event **out)
     if (same) {
         *out = lane->first;
         if (a->pool->progress != NULL) {
-            a->pool->progress(a->pool->context, s->input->bytes.len, true);
+            a->pool->progress(a->pool->context, s->reported, s->done);
         }
         return true;
     }

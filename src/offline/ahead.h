@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inputs that are decoded before their turn, on two threads. The merge asks every stream for its
- * first event, one after the other, and a stream that is held whole decodes its file then: that is
- * half of the work on a fleet, and the files have nothing to do with each other.
+ * first event, one after the other, and a stream decodes its file then, or a first batch of it:
+ * that is half of the work on a fleet, nearly all of it on kernel logs, and the files have nothing
+ * to do with each other.
  *
  * What comes of it is what one thread would make. Each thread decodes into a pool of its own; the
- * caller takes the streams over in their order, and only those that one thread would have held
- * whole too, whatever was decoded before. Others are decoded again in their turn: those that
+ * caller takes the streams over in their order, and only those of which one thread would have made
+ * the same, whatever was decoded before. Others are decoded again in their turn: those that
  * failed, and those near the budget. docs/internals/offline.md says more.
  */
 #ifndef TC_OFFLINE_AHEAD_H
