@@ -92,10 +92,9 @@ struct asked {
 static int take_count(void *args, const struct tc_option *option, const char *value)
 {
     uint64_t count = 0;
-    uint64_t max = WINDOWS_MAX;
-    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count == 0 || count > max) {
-        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %llu", option->name,
-               value, (unsigned long long)max);
+    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count == 0 || count > WINDOWS_MAX) {
+        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %d", option->name, value,
+               WINDOWS_MAX);
         return TC_EXIT_BAD;
     }
     memcpy((char *)args + option->at, &count, sizeof count);
