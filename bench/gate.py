@@ -293,7 +293,8 @@ def main(argv):
     for breach in breaches:
         print(breach, file=sys.stderr)
     if o.all:
-        subprocess.run([BENCH, "scale", "kernel_log", "startup"], check=True)
+        subprocess.run([BENCH, "scale", "startup"], check=True)
+        subprocess.run([sys.executable, str(ROOT / "bench/kernel_log.py")], check=True)
     good = (not o.against_go or against_go()) and not breaches
     return 0 if good else 1
 

@@ -42,7 +42,26 @@ static inline uint32_t prefix_at(const void *p)
     return prefix;
 }
 
+/* Where the table of prefixes has this one. */
+static inline uint32_t print_of(uint32_t prefix)
+{
+    _Static_assert(TC_SCAN_PRINTS == 1 << 14, "the highest 14 bits of the product");
+    return (prefix * UINT32_C(0x9e3779b1)) >> 18;
+}
+
+static inline bool is_print(const struct tc_scan *s, uint32_t prefix)
+{
+    uint32_t print = print_of(prefix);
+    return (s->prints[print / 64] >> (print % 64) & 1) != 0;
+}
+
 void tc_scan_init(struct tc_scan *s, const struct tc_slice *literals, size_t count)
+{
+    tc_scan_init_in(s, literals, NULL, count);
+}
+
+void tc_scan_init_in(struct tc_scan *s, const struct tc_slice *literals, const uint8_t *buckets,
+                     size_t count)
 {
     TC_ASSERT(count > 0 && count <= TC_SCAN_LITERALS_MAX);
     memset(s, 0, sizeof *s);
@@ -52,8 +71,11 @@ void tc_scan_init(struct tc_scan *s, const struct tc_slice *literals, size_t cou
     for (size_t i = 0; i < count; i++) {
         TC_ASSERT(literals[i].len >= TC_SCAN_PREFIX);
         s->prefixes[i] = prefix_at(literals[i].ptr);
+        uint32_t print = print_of(s->prefixes[i]);
+        s->prints[print / 64] |= UINT64_C(1) << (print % 64);
         /* Literals that start alike share a bucket: that keeps its first table small. */
-        unsigned bucket = (uint8_t)literals[i].ptr[0] % TC_SCAN_BUCKETS;
+        unsigned bucket =
+            (buckets == NULL ? (uint8_t)literals[i].ptr[0] : buckets[i]) % TC_SCAN_BUCKETS;
         uint8_t bit = (uint8_t)(1U << bucket);
         s->members[bucket] |= UINT64_C(1) << i;
         for (size_t j = 0; j < TC_SCAN_PREFIX; j++) {
@@ -180,7 +202,8 @@ __attribute__((target("avx2"))) static bool search_rest(const struct tc_scan *s,
         }
         uint32_t bits = places(filter(t, p)) & keep & (UINT32_MAX << before);
         for (; bits != 0; bits &= bits - 1) {
-            if (verify(s, q, start + (size_t)__builtin_ctz(bits))) {
+            size_t place = start + (size_t)__builtin_ctz(bits);
+            if (is_print(s, prefix_at(q->text + place)) && verify(s, q, place)) {
                 return true;
             }
         }
@@ -209,7 +232,9 @@ __attribute__((target("avx2"))) static bool search_avx2(const struct tc_scan *s,
         }
         uint64_t bits = (uint64_t)places(second) << VECTOR_BYTES | places(first);
         for (; bits != 0; bits &= bits - 1) {
-            if (verify(s, q, at + (size_t)__builtin_ctzll(bits))) {
+            size_t place = at + (size_t)__builtin_ctzll(bits);
+            if (__builtin_expect(is_print(s, prefix_at(q->text + place)), 0) &&
+                verify(s, q, place)) {
                 return true;
             }
         }

@@ -6,6 +6,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 /* Needles up to here are compared where their first byte is found: at most so much work per byte.
  */
 #define NEEDLE_SHORT 16
@@ -139,6 +143,43 @@ size_t tc_slice_find_byte(struct tc_slice s, char byte)
 {
     const char *hit = s.len == 0 ? NULL : memchr(s.ptr, byte, s.len);
     return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
+}
+
+#if defined(__SSE2__)
+#define VECTOR_BYTES sizeof(__m128i)
+/* So many vectors before a count of one of its bytes could overflow. */
+#define VECTORS_MAX 255
+
+static size_t count_vectors(const char *p, size_t vectors, char byte)
+{
+    const __m128i wanted = _mm_set1_epi8(byte);
+    __m128i counts = _mm_setzero_si128();
+    for (size_t i = 0; i < vectors; i++) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + i * VECTOR_BYTES));
+        counts = _mm_sub_epi8(counts, _mm_cmpeq_epi8(text, wanted));
+    }
+    __m128i sums = _mm_sad_epu8(counts, _mm_setzero_si128());
+    return (size_t)_mm_cvtsi128_si64(sums) +
+           (size_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
+}
+#endif
+
+size_t tc_slice_count(struct tc_slice s, char byte)
+{
+    size_t count = 0;
+    size_t at = 0;
+#if defined(__SSE2__)
+    while (s.len - at >= VECTOR_BYTES) {
+        size_t vectors = (s.len - at) / VECTOR_BYTES;
+        vectors = vectors < VECTORS_MAX ? vectors : VECTORS_MAX;
+        count += count_vectors(s.ptr + at, vectors, byte);
+        at += vectors * VECTOR_BYTES;
+    }
+#endif
+    for (; at < s.len; at++) {
+        count += s.ptr[at] == byte;
+    }
+    return count;
 }
 
 struct tc_slice tc_slice_trim(struct tc_slice s)

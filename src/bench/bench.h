@@ -12,10 +12,9 @@
 #include <stdint.h>
 
 struct tc_bench_options {
-    uint64_t windows;   /* of the detector benchmarks */
-    uint64_t log_bytes; /* of the kernel log */
-    bool no_json;       /* detector benchmarks stop at the verdict with all its strings */
-    bool no_incidents;  /* they stop at the finding with all its strings */
+    uint64_t windows;  /* of the detector benchmarks */
+    bool no_json;      /* detector benchmarks stop at the verdict with all its strings */
+    bool no_incidents; /* they stop at the finding with all its strings */
 };
 
 struct tc_bench {
@@ -32,9 +31,6 @@ bool tc_bench_detector(const struct tc_bench *b, const struct tc_bench_options *
 /* Time per event from a thousand to ten million events, and over window lengths. */
 bool tc_bench_scale(const struct tc_bench *b, const struct tc_bench_options *o,
                     struct tc_output *out);
-/* `tracecore detect` on a large kernel log with few Xids. */
-bool tc_bench_kernel_log(const struct tc_bench *b, const struct tc_bench_options *o,
-                         struct tc_output *out);
 /* A request of log records, in protobuf or JSON: checked, made into events, detected on. */
 bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
                    struct tc_output *out);

@@ -14,7 +14,6 @@
 
 #define BENCHES_MAX 64
 #define WINDOWS_MAX 1000000
-#define LOG_MB_MAX 100000
 
 /* The detectors' benchmarks first, in the order of their names. */
 static size_t list_benches(struct tc_bench *out)
@@ -23,9 +22,6 @@ static size_t list_benches(struct tc_bench *out)
         {.name = "scale",
          .summary = "time per event from 1 k to 10 M events, and over window lengths",
          .run = tc_bench_scale},
-        {.name = "kernel_log",
-         .summary = "tracecore detect on a large kernel log with few Xids",
-         .run = tc_bench_kernel_log},
         {.name = "otlp_protobuf",
          .summary = "a request of 1,024 log records: check, events, detection",
          .run = tc_bench_otlp},
@@ -90,17 +86,15 @@ static const struct tc_bench *find_bench(const struct tc_bench *benches, size_t 
 
 struct asked {
     struct tc_bench_options options;
-    uint64_t log_mb;
     bool json;
 };
 
 static int take_count(void *args, const struct tc_option *option, const char *value)
 {
     uint64_t count = 0;
-    uint64_t max = strcmp(option->name, "windows") == 0 ? WINDOWS_MAX : LOG_MB_MAX;
-    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count == 0 || count > max) {
-        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %llu", option->name,
-               value, (unsigned long long)max);
+    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count == 0 || count > WINDOWS_MAX) {
+        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %d", option->name, value,
+               WINDOWS_MAX);
         return TC_EXIT_BAD;
     }
     memcpy((char *)args + option->at, &count, sizeof count);
@@ -121,8 +115,6 @@ static const struct tc_option OPTIONS[] = {
     TC_TAKEN("windows", "N", take_count,
              "Windows of 1,024 events a detector benchmark runs over (default 2000).",
              TC_OPTION_AT(struct asked, options.windows, uint64_t)),
-    TC_TAKEN("log-mb", "N", take_count, "Size of the made-up kernel log in MB (default 1000).",
-             TC_OPTION_AT(struct asked, log_mb, uint64_t)),
 };
 
 static const struct tc_command BENCH = {
@@ -144,12 +136,12 @@ static const struct tc_command BENCH = {
              "\n"
              "Examples:\n"
              "  tracecore-bench nccl_hang\n"
-             "  tracecore-bench --log-mb=1000 kernel_log startup\n",
+             "  tracecore-bench scale startup\n",
 };
 
 static int run_benches(int argc, char **argv)
 {
-    struct asked a = {.options = {.windows = 2000}, .log_mb = 1000};
+    struct asked a = {.options = {.windows = 2000}};
     struct tc_bench benches[BENCHES_MAX];
     struct tc_output out;
     int status = tc_options_read(&BENCH, argc, argv, &a);
@@ -157,7 +149,6 @@ static int run_benches(int argc, char **argv)
         return status;
     }
     status = TC_EXIT_OK;
-    a.options.log_bytes = a.log_mb * 1000000;
     size_t count = list_benches(benches);
     for (int i = optind; i < argc; i++) {
         if (find_bench(benches, count, argv[i]) == NULL) {

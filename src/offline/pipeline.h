@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way of `tracecore detect`, the counterpart of live/live.h for recorded inputs: a stream of
- * events per input, merged in order of time, through the engine, into one story. Everything is
- * single-threaded and depends on nothing but the inputs.
+ * events per input, merged in order of time, through the engine, into one story. Where there is a
+ * second processor, inputs are decoded ahead (ahead.h) and large ones hashed (digests.h) on it;
+ * merging and judging is done by one thread, and what comes out depends on nothing but the inputs.
  */
 #ifndef TC_OFFLINE_PIPELINE_H
 #define TC_OFFLINE_PIPELINE_H
@@ -17,16 +18,25 @@
 
 #include <stdint.h>
 
+struct tc_ahead;
+struct tc_digests;
+struct tc_lane;
+
 /* Zeroed is empty. Invariant: engine and story exist once tc_offline_prepare has succeeded. */
 struct tc_offline {
+    size_t threads; /* 0: as many as there are processors, up to two */
     struct tc_engine *engine;
     struct tc_story *story;
     struct tc_stream_pool pool;
     struct tc_source_stream *sources; /* one per input, with what its events lack; may be NULL */
     size_t source_count;
     struct tc_stream *streams;
-    struct tc_clocks *clocks; /* NULL when there was no memory to compare any */
-    int64_t first_ns;         /* of all events; TC_TIME_NONE before the first */
+    struct tc_lane *lanes;      /* contexts of the streams */
+    struct tc_ahead *ahead;     /* NULL: inputs are decoded in their turn */
+    struct tc_digests *digests; /* NULL: files are hashed when they are cited */
+    struct tc_clocks *clocks;   /* NULL when there was no memory to compare any */
+    bool correct;               /* the times of events, by the clocks */
+    int64_t first_ns;           /* of all events; TC_TIME_NONE before the first */
     int64_t last_ns;
     uint64_t copies; /* events that two inputs tell */
 };

@@ -19,6 +19,7 @@ struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *sty
         .columns = style->columns < COLUMNS_MIN ? COLUMNS_MIN : style->columns,
         .colour = style->colour,
         .cut = style->cut,
+        .marks = style->marks,
     };
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/line_marks.h"
 #include "event/event.h"
 #include "event/finding.h"
 #include "event/source.h"
@@ -32,6 +33,7 @@ struct tc__page {
     unsigned at;
     bool colour;
     bool cut; /* what is too long for a line ends in an ellipsis; else it is wrapped */
+    struct tc_line_marks *marks;
 };
 
 struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *style);

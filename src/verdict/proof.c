@@ -23,20 +23,6 @@ static bool is_text(struct tc_slice s)
     return true;
 }
 
-static size_t count_lines(struct tc_slice s)
-{
-    size_t lines = 0;
-    while (s.len > 0) {
-        const char *found = memchr(s.ptr, '\n', s.len);
-        if (found == NULL) {
-            break;
-        }
-        lines++;
-        s = tc_slice_from(s, (size_t)(found + 1 - s.ptr));
-    }
-    return lines;
-}
-
 /* True when the piece is lines of a log; false when it is a part of a larger document. */
 static bool is_whole_lines(struct tc_slice bytes, const struct tc_raw *raw)
 {
@@ -90,11 +76,12 @@ static void put_cat(struct tc_buf *b, const struct tc_source_view *view, const s
     }
 }
 
-static void put_sed(struct tc_buf *b, const struct tc_source_view *view, struct tc_slice piece,
+static void put_sed(struct tc_buf *b, struct tc_line_marks *marks,
+                    const struct tc_source_view *view, struct tc_slice piece,
                     const struct tc_raw *raw)
 {
-    size_t first = count_lines(tc_slice_head(view->bytes, (size_t)raw->offset)) + 1;
-    size_t more = count_lines(tc_slice_head(piece, piece.len - 1));
+    uint64_t first = tc_line_marks_count(marks, view->bytes, (size_t)raw->offset) + 1;
+    size_t more = tc_slice_count(tc_slice_head(piece, piece.len - 1), '\n');
     tc_buf_lit(b, "sed -n ");
     tc_buf_u64(b, first);
     if (more > 0) {
@@ -117,7 +104,7 @@ static void put_command(struct tc__page *p, unsigned indent, const struct tc_sou
         tc_buf_lit(&b, " bytes at ");
         tc_buf_u64(&b, raw->offset);
     } else if (lines.len > 0 && view->member.len == 0) {
-        put_sed(&b, view, lines, raw);
+        put_sed(&b, p->marks, view, lines, raw);
     } else {
         put_cat(&b, view, raw);
     }

@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 
+struct tc_line_marks;
+
 /* One JSON object, no newline; the fields in the order of schemas/verdict. */
 void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
                             const struct tc_sources *sources);
@@ -22,6 +24,8 @@ struct tc_text_style {
     bool colour; /* with ANSI sequences */
     bool cut;    /* quotes and lines of the overview that are too long end in an ellipsis */
     bool all;    /* nothing is folded or left out */
+    /* For the numbers of lines in sources, over several pages; may be NULL. */
+    struct tc_line_marks *marks;
 };
 
 /* Verdicts that links hold together, or a single one. Borrows them. */

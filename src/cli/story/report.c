@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/limits.h"
+#include "base/line_marks.h"
 #include "cli/say.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct report {
     const struct tc_sources *sources;
     const struct tc_report_style *style;
+    struct tc_text_style text; /* of it, with marks */
     struct tc_output *out;
     struct tc_overview overview;
     char *data;
@@ -26,7 +28,7 @@ enum part { PART_HEAD, PART_LINE, PART_PAGE, PART_JSON };
 static void render(const struct report *r, struct tc_buf *b, enum part part,
                    const struct tc_story_text *story)
 {
-    const struct tc_text_style *style = &r->style->text;
+    const struct tc_text_style *style = &r->text;
     switch (part) {
     case PART_HEAD:
         tc_overview_render_head(b, &r->overview, style);
@@ -125,8 +127,11 @@ tc_status tc_report(const struct tc_incident_table *kept, struct tc_stories *sto
                     const struct tc_sources *sources, const struct tc_report_style *style,
                     struct tc_output *out)
 {
-    struct report r = {.sources = sources, .style = style, .out = out};
+    struct report r = {.sources = sources, .style = style, .text = style->text, .out = out};
+    /* Without memory for them, lines are counted for each piece of evidence. */
+    r.text.marks = style->json ? NULL : calloc(1, sizeof *r.text.marks);
     tc_status status = style->json ? put_json(&r, kept, stories) : put_text(&r, stories);
+    free(r.text.marks);
     free(r.data);
     return status == TC_OK && r.too_large ? TC_E_LIMIT : status;
 }

@@ -19,9 +19,18 @@
 #define SNIFF_LINES 200
 /* A line without a time has that of a line above, up to here. */
 #define DATE_LOOK_LINES 200
+/* One call of decode looks at lines that begin within so many bytes: a caller can give back the
+ * pages behind it, where few lines are events. */
+#define PIECE_BYTES ((size_t)16 << 20)
 
 static const struct tc_slice LITERALS[] = {
-#define LITERAL(text, groups) {(text), sizeof(text) - 1},
+#define LITERAL(bucket, text, groups) {(text), sizeof(text) - 1},
+#include "codec/kmsg/literals.def"
+#undef LITERAL
+};
+
+static const uint8_t BUCKETS[] = {
+#define LITERAL(bucket, text, groups) (bucket),
 #include "codec/kmsg/literals.def"
 #undef LITERAL
 };
@@ -35,7 +44,7 @@ enum {
 };
 
 static const uint8_t LITERAL_RULES[] = {
-#define LITERAL(text, groups) groups,
+#define LITERAL(bucket, text, groups) (groups),
 #include "codec/kmsg/literals.def"
 #undef LITERAL
 };
@@ -50,6 +59,7 @@ struct walk {
     struct tc_codec_out *out;
     struct tc_error *err;
     struct tc_scan scan;
+    size_t end; /* of the piece, for lines: the start of one, or the end of the input */
     enum tc__kmsg_shape shape;
 };
 
@@ -61,7 +71,7 @@ struct unit {
 
 void tc__kmsg_scan_init(struct tc_scan *scan)
 {
-    tc_scan_init(scan, LITERALS, MESSAGE_LITERAL_COUNT);
+    tc_scan_init_in(scan, LITERALS, BUCKETS, MESSAGE_LITERAL_COUNT);
 }
 
 bool tc__kmsg_has_literal(const struct tc_scan *scan, struct tc_slice message)
@@ -107,12 +117,13 @@ static size_t line_start(struct tc_slice s, size_t from, size_t hit)
 static bool next_line(struct walk *w, struct unit *out)
 {
     struct tc_slice s = w->in->bytes;
-    while (w->cursor->offset < s.len) {
+    struct tc_slice piece = tc_slice_head(s, w->end);
+    while (w->cursor->offset < piece.len) {
         size_t start = w->cursor->offset;
         size_t hit = start;
         if (!w->in->want_unknown) {
             unsigned which = 0;
-            hit = tc_scan_next(&w->scan, s, start, &which);
+            hit = tc_scan_next(&w->scan, piece, start, &which);
             if (hit == TC_NPOS) {
                 break;
             }
@@ -282,6 +293,18 @@ static bool next_unit(struct walk *w, struct unit *out)
     return w->shape == TC__KMSG_LINES ? next_line(w, out) : next_record(w, out);
 }
 
+/* Where the piece ends that begins at the cursor. Literals do not reach over the end of a line. */
+static size_t piece_end(const struct walk *w)
+{
+    struct tc_slice s = w->in->bytes;
+    size_t at = w->cursor->offset;
+    if (w->shape != TC__KMSG_LINES || at >= s.len || s.len - at <= PIECE_BYTES) {
+        return s.len;
+    }
+    size_t end = line_end(s, at + PIECE_BYTES);
+    return end < s.len ? end + 1 : end;
+}
+
 /* On failure the cursor stays at the line, so the call can be made again; a tear ends the input. */
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
@@ -289,7 +312,8 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     struct walk w = {.in = in, .cursor = cursor, .out = out, .err = err};
     struct unit u;
     w.shape = tc__kmsg_shape_of(in->bytes);
-    tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
+    w.end = piece_end(&w);
+    tc_scan_init_in(&w.scan, LITERALS, BUCKETS, LITERAL_COUNT);
     while (next_unit(&w, &u)) {
         uint64_t events = cursor->events;
         TC_TRY(handle(&w, &u));
@@ -304,8 +328,8 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
             return TC_OK;
         }
     }
-    cursor->offset = in->bytes.len;
-    cursor->done = true;
+    cursor->offset = w.end;
+    cursor->done = w.end == in->bytes.len;
     return TC_OK;
 }
 
@@ -321,6 +345,7 @@ static int sniff(struct tc_codec_head head)
     struct walk w = {.in = &in, .cursor = &cursor};
     struct unit u;
     w.shape = tc__kmsg_shape_of(head.bytes);
+    w.end = head.bytes.len;
     tc__kmsg_scan_init(&w.scan);
     if (w.shape == TC__KMSG_EXPORT) {
         bool timed =

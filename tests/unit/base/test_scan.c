@@ -72,10 +72,16 @@ static size_t check_paths(const struct tc_slice *literals, size_t count, const c
         memcpy(exact, bytes, len);
     }
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        static const uint8_t buckets[] = {0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7};
         struct tc_scan s;
         tc_scan_init(&s, literals, count);
         if (tc_scan_use(&s, paths[i])) {
             hits += compare_walks(&s, tc_slice_make(exact, len));
+        }
+        if (count <= sizeof buckets) {
+            tc_scan_init_in(&s, literals, buckets, count);
+            (void)tc_scan_use(&s, paths[i]);
+            (void)compare_walks(&s, tc_slice_make(exact, len));
         }
     }
     free(exact);

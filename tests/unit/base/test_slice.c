@@ -143,8 +143,29 @@ static void finding_gives_the_first_place_or_npos(void **state)
     assert_true(tc_slice_find_byte(s_of("abc"), 'd') == TC_NPOS);
     assert_true(tc_slice_find_byte(TC_EMPTY, '\0') == TC_NPOS);
 
+    assert_int_equal(tc_slice_count(TC_EMPTY, 'a'), 0);
+    assert_int_equal(tc_slice_count(s_of("banana"), 'a'), 3);
+    assert_int_equal(tc_slice_count(s_of("banana"), 'x'), 0);
+
     assert_true(tc_slice_contains(s_of("abc"), s_of("bc")));
     assert_false(tc_slice_contains(s_of("abc"), s_of("cb")));
+}
+
+/* Beyond what a byte of a vector can count, at every length around it. */
+static void bytes_are_counted_in_texts_of_any_length(void **state)
+{
+    (void)state;
+    enum { MAX = 255 * 16 * 2 + 40 };
+    char *text = malloc(MAX);
+    assert_non_null(text);
+    memset(text, 'a', MAX);
+    for (size_t len = 0; len <= MAX; len += len < 40 || len > MAX - 80 ? 1 : 509) {
+        assert_int_equal(tc_slice_count(tc_slice_make(text + MAX - len, len), 'a'), len);
+        assert_int_equal(tc_slice_count(tc_slice_make(text, len), 'b'), 0);
+    }
+    text[0] = text[MAX - 1] = text[4000] = (char)0xff;
+    assert_int_equal(tc_slice_count(tc_slice_make(text, MAX), (char)0xff), 3);
+    free(text);
 }
 
 static void trim_takes_white_space_from_both_ends_only(void **state)
@@ -335,6 +356,7 @@ int main(void)
         cmocka_unit_test(starts_and_ends_at_every_length),
         cmocka_unit_test(from_and_head_stop_at_the_end),
         cmocka_unit_test(finding_gives_the_first_place_or_npos),
+        cmocka_unit_test(bytes_are_counted_in_texts_of_any_length),
         cmocka_unit_test(trim_takes_white_space_from_both_ends_only),
         cmocka_unit_test(cut_splits_at_the_first_byte),
         cmocka_unit_test(unsigned_numbers_up_to_the_last_that_fits),

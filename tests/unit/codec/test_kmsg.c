@@ -480,6 +480,45 @@ static void inputs_are_recognised_by_their_lines(void **state)
                      TC_SNIFF_LIKELY);
 }
 
+/* One call looks at some 16 MiB: lines around the ends of these are each found once. */
+static void a_large_log_is_read_in_pieces(void **state)
+{
+    (void)state;
+    static const char plain[] = "[    1.000000] cni0: port 3(veth12345678) entered blocking stat\n";
+    static const char fault[] = "[    1.000000] NVRM: Xid (PCI:0000:b3:00): 79, off the bus.....\n";
+    enum { LINE = sizeof plain - 1, PIECE = (16 << 20) / LINE, LINES = 2 * PIECE + 100 };
+    static const size_t at[] = {0, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 1, LINES - 1};
+    _Static_assert(sizeof plain == sizeof fault && (16 << 20) % LINE == 0, "lines end with pieces");
+    char *text = malloc((size_t)LINES * LINE);
+    struct result *r = calloc(1, sizeof *r);
+    assert_non_null(text);
+    assert_non_null(r);
+    for (size_t i = 0; i < LINES; i++) {
+        memcpy(text + i * LINE, plain, LINE);
+    }
+    for (size_t i = 0; i < TC_COUNT(at); i++) {
+        memcpy(text + at[i] * LINE, fault, LINE);
+    }
+    struct tc_codec_input in = harness_input(tc_slice_make(text, (size_t)LINES * LINE));
+    in.want_unknown = false;
+    struct tc_codec_out out = {.event = harness_event, .context = r, .arena = &r->arena};
+    struct tc_error err = {0};
+    r->out = &out;
+    tc_arena_init(&r->arena, "test", r->block, sizeof r->block);
+    while (!r->cursor.done) {
+        assert_int_equal(tc_codec_kmsg.decode(&in, &r->cursor, &out, &err), TC_OK);
+        assert_true(++r->calls <= 3);
+    }
+    assert_int_equal(r->calls, 3);
+    assert_int_equal(r->count, TC_COUNT(at));
+    for (size_t i = 0; i < TC_COUNT(at); i++) {
+        assert_int_equal(r->events[i].raw.offset, at[i] * LINE);
+    }
+    tc_arena_fini(&r->arena);
+    free(r);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,6 +545,7 @@ int main(void)
         cmocka_unit_test(failures_of_the_receiver_stop_at_the_line),
         cmocka_unit_test(a_full_arena_is_an_error_that_can_be_retried),
         cmocka_unit_test(inputs_are_recognised_by_their_lines),
+        cmocka_unit_test(a_large_log_is_read_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
