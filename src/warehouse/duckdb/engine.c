@@ -469,5 +469,6 @@ const struct tc__engine tc__engine_duckdb = {
     .forget = tc__duckdb_forget,
     .query = tc__duckdb_query,
     .interrupt = tc__duckdb_interrupt,
+    .rest = tc__duckdb_rest,
     .parquet = tc__duckdb_parquet,
 };
