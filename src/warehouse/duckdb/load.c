@@ -113,6 +113,7 @@ static tc_status load(struct tc_error *err)
         tc_library_close(library);
         return status;
     }
+    tc_library_rest(library); /* its symbols were all looked at */
     loaded_api = api;
     loaded_library = library;
     loaded = true;
