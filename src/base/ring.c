@@ -5,6 +5,8 @@
 
 /* The first position; TC_RING_NONE must stay free. */
 #define FIRST 8
+/* What a growing ring begins with: an engine has some forty, most of them hardly used. */
+#define GROWS_FROM ((size_t)16 << 10)
 
 bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
 {
@@ -12,11 +14,51 @@ bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
     while (size <= bytes / 2) {
         size *= 2;
     }
-    *r = (struct tc_ring){.block = tc_arena_alloc_raw(arena, size, 8), .size = size};
+    *r = (struct tc_ring){.block = tc_arena_alloc_raw(arena, size, 8),
+                          .size = size,
+                          .size_min = size,
+                          .size_max = size};
     r->tail = FIRST;
     r->head = FIRST;
     r->limit = size;
     return r->block != NULL;
+}
+
+bool tc_ring_init_growing(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
+{
+    bool ok = tc_ring_init(r, arena, bytes);
+    r->size_min = r->size_max < GROWS_FROM ? r->size_max : GROWS_FROM;
+    r->size = r->size_min;
+    r->limit = r->size;
+    return ok;
+}
+
+/* Up to where records fit at head without dropping or wrapping. */
+static void set_limit(struct tc_ring *r)
+{
+    uint64_t block_end = (r->head | (r->size - 1)) + 1;
+    uint64_t oldest_again = r->tail + r->size;
+    r->limit = block_end < oldest_again ? block_end : oldest_again;
+}
+
+bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
+{
+    size_t size = r->size;
+    if (size == r->size_max) {
+        return false;
+    }
+    /* Records lie in two rounds at most. Of the larger block each round is one half, by the bit of
+     * its positions that counts from now on: the one that belongs into the upper half moves. */
+    uint64_t round_end = (r->tail | (size - 1)) + 1;
+    uint64_t middle = round_end < r->head ? round_end : r->head;
+    bool first_moves = (r->tail & size) != 0;
+    *out_shift = first_moves ? (struct tc_ring_shift){r->tail, middle, size}
+                             : (struct tc_ring_shift){middle, r->head, size};
+    size_t at = (size_t)(out_shift->from & (size - 1));
+    memcpy(r->block + size + at, r->block + at, (size_t)(out_shift->to - out_shift->from));
+    r->size = 2 * size;
+    set_limit(r);
+    return true;
 }
 
 void tc_ring_reset(struct tc_ring *r)
@@ -44,9 +86,7 @@ void tc_ring_make_room(struct tc_ring *r, size_t need)
         tc_ring_skip_filler(r);
     }
     drop_until_free(r, need);
-    uint64_t block_end = (r->head | (r->size - 1)) + 1;
-    uint64_t oldest_again = r->tail + r->size;
-    r->limit = block_end < oldest_again ? block_end : oldest_again;
+    set_limit(r);
 }
 
 void *tc_ring_push(struct tc_ring *r, size_t len, uint64_t *out_pos)

@@ -5,6 +5,10 @@
  * grows, so a stale name is recognised (tc_ring_at gives NULL) and nothing has
  * to be told when a record leaves. When the block is full the oldest records
  * are dropped and counted; expiry by time is the caller popping the oldest.
+ *
+ * A ring that is never empty goes round and round, and touches every page that it may go through.
+ * One that was made by tc_ring_init_growing goes round in as much of its block as its records
+ * need, and doubles that when the caller asks for it: see tc_ring_grow.
  */
 #ifndef TC_BASE_RING_H
 #define TC_BASE_RING_H
@@ -21,12 +25,14 @@
 #define TC_RING_DROP_AHEAD 512
 
 /*
- * Invariants: tail <= head, head - tail <= size, size is a power of two; records
+ * Invariants: tail <= head, head - tail <= size <= size_max, sizes are powers of two; records
  * are contiguous, 8-byte aligned, and a filler record closes a wrapped end.
  */
 struct tc_ring {
     unsigned char *block;
-    size_t size;
+    size_t size;            /* of the block that is in use, from its start */
+    size_t size_min;        /* what an empty ring begins with */
+    size_t size_max;        /* of the whole block */
     uint64_t tail;          /* position of the oldest record */
     uint64_t head;          /* position of the next record */
     uint64_t limit;         /* up to here records fit without dropping or wrapping */
@@ -35,7 +41,22 @@ struct tc_ring {
 
 /* Takes the largest power of two that fits bytes from the arena; false when it is full. */
 bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes);
+/* The same; of the block only as much is used as the records need. */
+bool tc_ring_init_growing(struct tc_ring *r, struct tc_arena *arena, size_t bytes);
 void tc_ring_reset(struct tc_ring *r);
+
+/* Records that lie elsewhere in the block now, with the same names: those of [from, to). */
+struct tc_ring_shift {
+    uint64_t from;
+    uint64_t to;
+    size_t by; /* so many bytes further */
+};
+
+/*
+ * Doubles what is used of the block; false when all of it is. Only the caller knows what leads to
+ * the records themselves, so nothing else here does it: without it the oldest are dropped.
+ */
+bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift);
 
 /*
  * A zeroed record of len bytes; its name in *out_pos (never TC_RING_NONE).
@@ -158,6 +179,7 @@ static inline void tc_ring_clear(struct tc_ring *r)
     /* Go on at the start of the block, whose memory is in the cache. */
     r->head = (r->head | (r->size - 1)) + 1;
     r->tail = r->head;
+    r->size = r->size_min;
     r->limit = r->head + r->size;
 }
 

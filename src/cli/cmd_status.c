@@ -167,7 +167,8 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     tc_buf_lit(b, "  warehouse  ");
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");
-    put_number(b, s, "warehouse", "failures", "failures\n");
+    put_number(b, s, "warehouse", "failures", "failures, ");
+    put_number(b, s, "warehouse", "samples_series_full", "samples of too many series\n");
     put_sources(b, s);
     put_saturated(b, s);
 }

@@ -10,7 +10,7 @@
 /* Room to move records is kept free as long as there is a reason to. */
 static void set_slack(struct tc_window *w)
 {
-    size_t most = w->ring.size / 8;
+    size_t most = w->ring.size_max / 8;
     size_t slack = 2 * w->record_max < most ? 2 * w->record_max : most;
     w->slack = w->share_count < 2 ? 0 : slack;
 }
@@ -101,7 +101,7 @@ bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
         keys++;
     }
     w->shares = tc_new(base->arena, uint32_t, TC__SHARES);
-    return w->shares != NULL && tc_ring_init(&w->ring, base->arena, ring_bytes) &&
+    return w->shares != NULL && tc_ring_init_growing(&w->ring, base->arena, ring_bytes) &&
            tc_map_init(&w->moved, base->arena, records / 2) &&
            (keys == 0 || tc_map_init(&w->index, base->arena, records * keys)) &&
            (type->chain[0].size == 0 || tc_map_init(&w->chains, base->arena, records));
@@ -413,10 +413,31 @@ static void press_oldest(struct tc_window *w)
     w->lost_ns = seen_ns > w->lost_ns ? seen_ns : w->lost_ns;
 }
 
+/* Uses more of the ring's block; strings of records that lie elsewhere now are there too. */
+static bool grow(struct tc_window *w)
+{
+    struct tc_ring *r = &w->ring;
+    struct tc_ring_shift shift;
+    if (!tc_ring_grow(r, &shift)) {
+        return false;
+    }
+    for (uint64_t pos = shift.from; pos < shift.to; pos += tc_ring_header(r, pos)->len) {
+        struct tc_ring_record *rec = tc_ring_header(r, pos);
+        char *record = (char *)(rec + 1);
+        for (size_t i = 0; rec->filler == 0 && w->type->texts[i] != 0; i++) {
+            struct tc_slice *s = slice_at(record, w->type->texts[i]);
+            s->ptr = s->len == 0 ? record : s->ptr + shift.by;
+        }
+    }
+    return true;
+}
+
 /* Makes room for a record that takes `need`. */
 static TC_SELDOM void make_room(struct tc_window *w, size_t need)
 {
     struct tc_ring *r = &w->ring;
+    while ((need > r->size / 2 || !tc_ring_has_room(r, need + w->slack)) && grow(w)) {
+    }
     /* Once around at most: of the largest share there is a record among them. */
     uint64_t end = r->head;
     while (r->tail < r->head && !tc_ring_has_room(r, need + w->slack) &&
@@ -463,7 +484,7 @@ static void *push_record(struct tc_window *w, const void *record, int64_t seen_n
     uint64_t pos = TC_RING_NONE;
     uint32_t sender = sender_of(w, record);
     size_t need = tc_ring_need(size + text);
-    TC_ASSERT(size + text <= w->ring.size / 2 - sizeof(struct tc_ring_record));
+    TC_ASSERT(size + text <= w->ring.size_max / 2 - sizeof(struct tc_ring_record));
     if (w->ring.head + need + w->slack > w->ring.limit) {
         make_room(w, need);
     }

@@ -6,7 +6,8 @@
  * may visit is bounded by its caller.
  *
  * A record starts with struct tc_window_head. Its slices point into the record
- * itself: the ring's block does not move.
+ * itself. A pointer to it is good until the next record is added: the ring may use
+ * more of its block then, and records move with their slices.
  */
 #ifndef TC_DETECT_WINDOW_PRIV_H
 #define TC_DETECT_WINDOW_PRIV_H

@@ -206,6 +206,10 @@ static void put_results(struct tc_json_out *j)
     PUT_COUNT(j, "open", TC_COUNT_WAREHOUSE_OPEN);
     PUT_COUNT(j, "verdicts", TC_COUNT_WAREHOUSE_VERDICTS);
     PUT_COUNT(j, "slices", TC_COUNT_WAREHOUSE_SLICES);
+    PUT_COUNT(j, "series", TC_COUNT_WAREHOUSE_SERIES);
+    PUT_COUNT(j, "samples_series_full", TC_COUNT_WAREHOUSE_SAMPLES_FULL);
+    PUT_COUNT(j, "samples_windows_full", TC_COUNT_WAREHOUSE_SAMPLES_WINDOWS_FULL);
+    PUT_COUNT(j, "slices_without_percentiles", TC_COUNT_WAREHOUSE_SLICES_UNRANKED);
     PUT_COUNT(j, "pending", TC_COUNT_WAREHOUSE_PENDING);
     PUT_COUNT(j, "failures", TC_COUNT_WAREHOUSE_FAILURES);
     tc_json_end_object(j);

@@ -23,10 +23,13 @@
 #define SAMPLE_BYTES_MIN 8
 #define SERIES_MAX ((size_t)1 << 20)
 /* What the log, and the texts of a series beside its own bytes, take at the most (slices.c). */
-#define SAMPLE_COST 128
+#define SAMPLE_COST 448
 #define SERIES_COST 2048
 #define BYTE_COST 8
-#define MEMORY_MIN ((size_t)1 << 20)
+#define MEMORY_MIN ((size_t)6 << 20)
+/* Samples of a series and window that are kept as they are: a file is in memory anyway. */
+#define EXACT_MAX 65536
+#define OWN_CELLS 2
 #define MEMORY_TRIES 4
 #define NOTE_MAX 240
 /* Metrics of a file that are defined, and room to work one out. */
@@ -354,11 +357,14 @@ static tc_status make_slicer(struct reading *r, enum tc_samples_form form, struc
         .series_max = series,
         .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST +
                         r->in->bytes.len * BYTE_COST,
+        .cells_max = samples + OWN_CELLS * series,
+        .exact_max = EXACT_MAX,
         .source_digest = r->in->source_digest};
     tc_status status = tc_slices_create(&config, &r->slices, err);
     for (int i = 0; i < MEMORY_TRIES && status == TC_E_NOMEM; i++) {
         config.memory_bytes /= 2;
         config.series_max = config.series_max / 2 + 1;
+        config.cells_max = config.cells_max / 2 + OWN_CELLS;
         status = tc_slices_create(&config, &r->slices, err);
     }
     return status;

@@ -271,7 +271,7 @@ uint64_t tc__book_sweep(struct tc__book *b, int64_t before_ns)
     uint64_t gone = 0;
     for (size_t i = 0; i < b->series_count; i++) {
         struct tc__series *s = &b->series[i];
-        if (s->used && s->waiting == 0 && s->seen_ns < before_ns) {
+        if (s->used && s->cells == 0 && s->seen_ns < before_ns) {
             *s = (struct tc__series){.at = b->free_at};
             b->free_at = (uint32_t)i;
             gone++;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples wait in a log, each with the number of its series, until their window is given out: then
- * those that are due are sorted by window, series and time, and every run of one series in one
- * window is a row. So a sample costs one search and one write, and nothing depends on the order in
- * which they came.
+ * Samples wait in cells, one for each series and window, until their window is given out: then
+ * the cells that are due are sorted by window and series, and each is a row. A cell is bounded
+ * (cells.c), so no sample of a series that is known is left out for want of room.
  *
  * A series is found by its bytes as the producer writes them (an alias); only for bytes that were
  * not seen before are the labels looked at.
@@ -21,9 +20,16 @@
 #define KEY_MAX ((size_t)8 << 10)
 /* For what is made of the labels of one new series. */
 #define SCRATCH_BYTES ((size_t)128 << 10)
-/* Texts of series and aliases have this part of what is left, the log the rest. */
-#define TEXT_PARTS 2
+/* Texts of series and aliases have this part of what is left, chunks of samples the rest. */
+#define TEXT_PARTS 3
 #define ALL_PARTS 5
+/* Two cells are a series' own (cells.c). Of more there are a quarter as many as series, or as many
+ * as a third of the memory holds with what finds and sorts them, where windows stay open for long.
+ */
+#define CELLS_MIN 2
+#define CELL_PARTS 3
+#define CELL_COST 256
+#define EXACT_MIN 8
 /* Lost between parts, for alignment and what AddressSanitizer keeps free; and the least that is
  * left when the tables are there. */
 #define ALIGN_SLACK ((size_t)512)
@@ -41,17 +47,15 @@
 
 static_assert(TC__SERIES_MAX <= (size_t)1 << ORDER_BITS, "orders fit");
 
-/* Invariant: count <= cap; entries of [0, count) are of series whose `waiting` counts them. */
+/* Invariant: cells are of series whose `cells` counts them. */
 struct tc_slices {
     struct tc_slices_config config;
     void *block;
     struct tc_arena arena;
     struct tc_arena scratch;
     struct tc__book book;
-    struct tc__entry *entries;
-    size_t count;
-    size_t cap;
-    struct tc_sort_pair *pairs;
+    struct tc__cells cells;
+    struct tc_sort_pair *pairs; /* of cells that are due */
     struct tc_sort_pair *sort_scratch;
     int64_t given_ns; /* windows before this were given out */
     int64_t ahead_ns; /* later samples are left out */
@@ -65,34 +69,47 @@ struct tc_slices {
 
 /* ---- making ---- */
 
-/* The tables of series first; what is left is for texts and samples. */
+static size_t cells_of(const struct tc_slices_config *config)
+{
+    size_t least = CELLS_MIN * config->series_max + config->series_max / 4;
+    size_t most = config->memory_bytes / CELL_PARTS / CELL_COST;
+    return config->cells_max > 0 ? config->cells_max : most > least ? most : least;
+}
+
+/* The tables of series and cells first; what is left is for texts and samples. */
 static bool lay_out(struct tc_slices *s)
 {
-    size_t each = sizeof *s->entries + 2 * sizeof *s->pairs;
+    size_t cells = cells_of(&s->config);
     void *scratch = tc_arena_alloc_raw(&s->arena, SCRATCH_BYTES, 16);
-    if (scratch == NULL || !tc__book_init(&s->book, &s->arena, s->config.series_max)) {
+    if (scratch == NULL || !tc__book_init(&s->book, &s->arena, s->config.series_max) ||
+        !tc__cells_init(&s->cells, &s->arena, s->config.series_max, cells, s->config.exact_max)) {
         return false;
     }
     tc_arena_init(&s->scratch, "labels of a series", scratch, SCRATCH_BYTES);
+    s->pairs = tc_arena_alloc_raw(&s->arena, cells * sizeof *s->pairs, 16);
+    s->sort_scratch = tc_arena_alloc_raw(&s->arena, cells * sizeof *s->pairs, 16);
     size_t rest = s->arena.size - s->arena.used;
-    if (rest < REST_MIN) {
+    if (!tc_arena_ok(&s->arena) || rest < REST_MIN) {
         return false;
     }
     rest -= ALIGN_SLACK;
     size_t texts = rest / ALL_PARTS * TEXT_PARTS;
-    s->cap = (rest - texts) / each;
-    s->entries = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->entries, 16);
-    s->pairs = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
-    s->sort_scratch = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
-    return tc__book_texts(&s->book, &s->arena, texts);
+    return tc__cells_chunks(&s->cells, &s->arena, rest - texts) &&
+           tc__book_texts(&s->book, &s->arena, texts);
+}
+
+static bool is_possible(const struct tc_slices_config *config)
+{
+    return config->window_ns >= WINDOW_MIN && config->window_ns <= WINDOW_MAX &&
+           config->series_max > 0 && config->series_max <= TC__SERIES_MAX &&
+           cells_of(config) / CELLS_MIN >= config->series_max && cells_of(config) < UINT32_MAX &&
+           config->exact_max >= EXACT_MIN && config->exact_max < UINT32_MAX / 2;
 }
 
 tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slices **out_slices,
                            struct tc_error *err)
 {
-    if (config->window_ns < WINDOW_MIN || config->window_ns > WINDOW_MAX ||
-        config->series_max == 0 || config->series_max > TC__SERIES_MAX ||
-        config->source_digest.len >= DIGEST_TEXT_MAX) {
+    if (!is_possible(config) || config->source_digest.len >= DIGEST_TEXT_MAX) {
         return tc_fail(
             err, TC_E_USAGE, 0,
             "slices: a window has from a second to 31 days, and there are 1 to %zu series",
@@ -217,25 +234,16 @@ static bool has_time(struct tc_slices *s, int64_t time_ns)
     return true;
 }
 
-/* One series may not crowd out the others: past half of the log each has its share. */
-static bool has_room(const struct tc_slices *s, const struct tc__series *series)
-{
-    if (s->count < s->cap / 2) {
-        return true;
-    }
-    return s->count < s->cap && series->waiting <= 2 * (s->cap / s->book.live);
-}
-
 static void push(struct tc_slices *s, uint32_t at, int64_t time_ns, double value)
 {
     struct tc__series *series = &s->book.series[at];
-    if (!has_room(s, series)) {
+    struct tc__cell *cell = tc__cell_get(&s->cells, series, at, time_ns / s->config.window_ns);
+    if (cell == NULL) {
         s->counts.samples_full++;
         return;
     }
-    series->waiting++;
     series->seen_ns = time_ns > series->seen_ns ? time_ns : series->seen_ns;
-    s->entries[s->count++] = (struct tc__entry){time_ns, value, at};
+    tc__cell_add(&s->cells, cell, series->type == TC_SAMPLE_COUNTER, time_ns, value);
 }
 
 static bool is_taken(struct tc_slices *s, enum tc__scope_verdict verdict,
@@ -453,28 +461,27 @@ static tc_status put_row(struct giving *g, const struct tc__series *series, int6
     return TC_OK;
 }
 
-/* The samples before cut_ns into pairs, by window, series and time; how many. */
-static size_t sort_due(struct tc_slices *s, int64_t cut_ns)
+/* The cells before a window into pairs, by window and series; how many. */
+static size_t sort_due(struct tc_slices *s, int64_t cut)
 {
-    int64_t window = s->config.window_ns;
+    const struct tc__cells *c = &s->cells;
     int64_t first = INT64_MAX;
     size_t due = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        int64_t time_ns = s->entries[i].time_ns;
-        if (time_ns < cut_ns) {
-            s->pairs[due++] = (struct tc_sort_pair){(uint64_t)time_ns, i};
-            first = time_ns < first ? time_ns : first;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct tc__cell *cell = &c->cells[i];
+        if (cell->series != TC__NO_SERIES && cell->window < cut) {
+            s->pairs[due++] = (struct tc_sort_pair){0, i};
+            first = cell->window < first ? cell->window : first;
         }
     }
     if (due == 0) {
         return 0;
     }
     tc__book_sort(&s->book);
-    tc_sort_keys(s->pairs, s->sort_scratch, due);
     for (size_t i = 0; i < due; i++) {
-        const struct tc__entry *e = &s->entries[s->pairs[i].value];
-        uint64_t number = (uint64_t)(e->time_ns / window - first / window);
-        s->pairs[i].key = number << ORDER_BITS | s->book.series[e->series].order;
+        const struct tc__cell *cell = &c->cells[s->pairs[i].value];
+        s->pairs[i].key =
+            (uint64_t)(cell->window - first) << ORDER_BITS | s->book.series[cell->series].order;
     }
     tc_sort_keys(s->pairs, s->sort_scratch, due);
     return due;
@@ -483,36 +490,29 @@ static size_t sort_due(struct tc_slices *s, int64_t cut_ns)
 static tc_status give_due(struct giving *g, size_t due)
 {
     struct tc_slices *s = g->s;
-    int64_t window = s->config.window_ns;
-    for (size_t start = 0; start < due;) {
-        size_t end = start + 1;
-        while (end < due && s->pairs[end].key == s->pairs[start].key) {
-            end++;
-        }
-        const struct tc__entry *first = &s->entries[s->pairs[start].value];
-        struct tc__series *series = &s->book.series[first->series];
-        int64_t start_ns = first->time_ns / window * window;
+    for (size_t i = 0; i < due; i++) {
+        struct tc__cell *cell = &s->cells.cells[s->pairs[i].value];
+        struct tc__series *series = &s->book.series[cell->series];
         struct tc__stats stats;
-        tc__stats_of(series, s->entries, &s->pairs[start], s->sort_scratch, end - start, &stats);
+        tc__cell_stats(&s->cells, series, cell, &stats);
         s->counts.duplicates += stats.duplicates;
-        TC_TRY(put_row(g, series, start_ns, &stats));
-        start = end;
+        s->counts.folded += stats.folded;
+        s->counts.unranked += stats.unranked;
+        TC_TRY(put_row(g, series, cell->window * s->config.window_ns, &stats));
     }
     return give_rows(g);
 }
 
-/* What was due leaves the log, given out or not. */
-static void drop_due(struct tc_slices *s, int64_t cut_ns)
+/* What was due goes, given out or not. */
+static void free_due(struct tc_slices *s, size_t due)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->entries[i].time_ns < cut_ns) {
-            s->book.series[s->entries[i].series].waiting--;
-        } else {
-            s->entries[kept++] = s->entries[i];
-        }
+    for (size_t i = 0; i < due; i++) {
+        struct tc__cell *cell = &s->cells.cells[s->pairs[i].value];
+        tc__cell_free(&s->cells, &s->book.series[cell->series], cell);
     }
-    s->count = kept;
+    if (due > 0) {
+        tc__cells_index(&s->cells);
+    }
 }
 
 tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
@@ -524,10 +524,10 @@ tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
     bool all = until_ns > TC_TIME_MAX;
     int64_t cut_ns = all ? INT64_MAX : until_ns < 0 ? 0 : until_ns / window * window;
     tc_rows_reset(s->rows);
-    size_t due = sort_due(s, cut_ns);
+    size_t due = sort_due(s, all ? INT64_MAX : cut_ns / window);
     tc_status status = give_due(&g, due);
     tc_rows_reset(s->rows);
-    drop_due(s, cut_ns);
+    free_due(s, due);
     s->given_ns = cut_ns > s->given_ns ? cut_ns : s->given_ns;
     struct tc__book *book = &s->book;
     if (!all && (book->wants_sweep || book->live > book->series_max / 8 * 7)) {
@@ -541,7 +541,8 @@ void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out)
 {
     *out = s->counts;
     out->series = s->book.live;
-    out->waiting = s->count;
+    out->waiting = s->cells.samples;
+    out->cells = s->cells.live;
 }
 
 struct tc_slice tc_slices_other_run(const struct tc_slices *s)

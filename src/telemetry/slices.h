@@ -5,9 +5,11 @@
  * bounded: series and samples beyond it are counted, not kept.
  *
  * Gauges are taken as they are. A counter becomes its rise per second between two samples (a fall
- * is a restart, not a rise), `last` is its value. Percentiles are exact: nearest rank over all
- * values of the window. Windows that are not given out yet keep their samples, so that neither late
- * ones nor the order in which they come change anything.
+ * is a restart, not a rise), `last` is its value. Windows that are not given out yet keep up to
+ * exact_max samples of a series as they are, so that neither late ones nor the order in which they
+ * come change anything; percentiles are exact then, the nearest rank. Of more samples the oldest
+ * are folded: count, extremes, mean and last stay what they are, percentiles are those of a sketch
+ * (docs/telemetry.md says how far they may be off). No sample of a known series is left out.
  */
 #ifndef TC_TELEMETRY_SLICES_H
 #define TC_TELEMETRY_SLICES_H
@@ -26,13 +28,17 @@ struct tc_slices_config {
     int64_t window_ns; /* windows begin at multiples of it */
     size_t series_max;
     size_t memory_bytes; /* in all */
+    size_t cells_max;    /* series x windows that wait; 0: as the others allow */
+    size_t exact_max;    /* samples of a series and window that are kept as they are */
     /* SHA-256 of the file that the samples are of, for the rows; empty: of none. Copied. */
     struct tc_slice source_digest;
 };
 
-#define TC_SLICES_CONFIG_DEFAULT \
-    ((struct tc_slices_config){  \
-        .window_ns = 60 * TC_SECOND, .series_max = 65536, .memory_bytes = (size_t)64 << 20})
+#define TC_SLICES_CONFIG_DEFAULT                                 \
+    ((struct tc_slices_config){.window_ns = 60 * TC_SECOND,      \
+                               .series_max = 65536,              \
+                               .memory_bytes = (size_t)64 << 20, \
+                               .exact_max = 256})
 
 /* Who a series belongs to; empty where not known. */
 struct tc_series_scope {
@@ -58,13 +64,16 @@ struct tc_slices_counts {
     uint64_t late;          /* for a window that was given out already */
     uint64_t duplicates;    /* same series, time and value as another */
     uint64_t series_full;   /* samples of series that found no room */
-    uint64_t samples_full;  /* samples that found no room */
+    uint64_t samples_full;  /* samples of a series that has too many windows open */
     uint64_t labels_left;   /* samples with labels of one request (request_id, trace_id ...), which
                                are not kept */
     uint64_t counters_left; /* of them counters, which mean nothing without: left out */
     uint64_t windows;       /* rows given out */
+    uint64_t folded;        /* of them those with percentiles of a sketch, or none */
+    uint64_t unranked;      /* of these those without: memory was short */
     uint64_t series;        /* now */
     uint64_t waiting;       /* samples whose window was not given out yet */
+    uint64_t cells;         /* series x windows that they are of */
     uint64_t series_gone;   /* forgotten because nothing came any more */
 };
 

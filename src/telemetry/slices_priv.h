@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the slicer: families.c and scope.c say what a series is, series.c keeps them,
- * window.c makes the numbers of a row, slices.c has the samples and gives the rows out.
+ * cells.c keeps their samples, stats.c and sketch.c make the numbers of a row, slices.c takes
+ * samples and gives the rows out.
  */
 #ifndef TC_TELEMETRY_SLICES_PRIV_H
 #define TC_TELEMETRY_SLICES_PRIV_H
@@ -20,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum tc__family {
 #define FAMILY(id, name) TC__FAMILY_##id,
@@ -114,9 +116,10 @@ struct tc__series {
     int64_t base_ns; /* of a counter: the last sample given out; TC_TIME_NONE */
     double base;
     int64_t rank;
-    uint32_t at;      /* of its texts in the heap */
-    uint32_t order;   /* among all series, by identity */
-    uint32_t waiting; /* samples in the log */
+    uint32_t at;    /* of its texts in the heap */
+    uint32_t order; /* among all series, by identity */
+    uint32_t cells; /* windows of which samples wait */
+    uint32_t cell;  /* of them the one that was used last */
     uint16_t len[TC__TEXT_COUNT];
     uint8_t family;
     uint8_t type;
@@ -181,13 +184,7 @@ void tc__book_sort(struct tc__book *b);
 /* Forgets series without samples that were last seen before `before_ns`; how many. */
 uint64_t tc__book_sweep(struct tc__book *b, int64_t before_ns);
 
-/* ---- window.c ---- */
-
-struct tc__entry {
-    int64_t time_ns;
-    double value;
-    uint32_t series;
-};
+/* ---- stats.c ---- */
 
 struct tc__stats {
     uint64_t samples;
@@ -200,14 +197,141 @@ struct tc__stats {
     double p95;
     double p99;
     double last;
+    bool folded;   /* percentiles are those of a sketch */
+    bool unranked; /* and there was no room for that: none are known */
+};
+
+static inline uint64_t tc__bits_of(double value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double tc__double_of(uint64_t bits)
+{
+    double value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Keys that sort as the doubles do. */
+static inline uint64_t tc__key_of(double value)
+{
+    uint64_t bits = tc__bits_of(value);
+    return (bits >> 63) != 0 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static inline double tc__value_of(uint64_t key)
+{
+    return tc__double_of((key >> 63) != 0 ? key & ~(UINT64_C(1) << 63) : ~key);
+}
+
+/* The value of a counter becomes its rise per second since the base; false when there is none to
+ * tell. */
+bool tc__rise(int64_t base_ns, double base, int64_t time_ns, double *io_value);
+
+/* Samples are pairs of their time and the bits of their value. By time, then value, each once: how
+ * many are left. scratch has room for count pairs. */
+size_t tc__samples_sort(struct tc_sort_pair *samples, struct tc_sort_pair *scratch, size_t count);
+
+/*
+ * The numbers of one series in one window, of sorted samples, which are lost. Adds to *out, which
+ * knows nothing yet. Moves the base of a counter.
+ */
+void tc__stats_of(struct tc__series *series, struct tc_sort_pair *samples,
+                  struct tc_sort_pair *scratch, size_t count, struct tc__stats *out);
+
+/* ---- sketch.c ---- */
+
+/* Bins of a sketch, at most. */
+#define TC__BINS_MAX ((size_t)1024)
+
+/* Sorts bins (a key and how many values) and joins them until they are few enough; how many are
+ * left. *io_shift: lower bits of keys that do not count. */
+size_t tc__bins_join(struct tc_sort_pair *bins, struct tc_sort_pair *scratch, size_t count,
+                     unsigned *io_shift);
+/* The value of that rank, from 1: of its bin the one nearest to zero. count > 0. */
+double tc__bins_rank(const struct tc_sort_pair *bins, size_t count, unsigned shift, uint64_t rank);
+double tc__bins_mean(const struct tc_sort_pair *bins, size_t count, unsigned shift,
+                     uint64_t values);
+
+/* ---- cells.c ---- */
+
+/* Samples or bins of one chunk. */
+#define TC__CHUNK ((size_t)4)
+
+/*
+ * One series in one window. Invariants: `kept` samples lie in chunks, `bin_count` bins in bins;
+ * `samples`, of which `values` had a value, were folded. unranked: nothing is kept any more.
+ */
+struct tc__cell {
+    int64_t window;  /* its number */
+    int64_t last_ns; /* of the newest sample */
+    double last;
+    double sum;
+    double sum_low; /* what the sum lost by rounding */
+    double min;
+    double max;
+    int64_t first_ns; /* of a counter: the first that was folded, and the newest */
+    double first;
+    int64_t base_ns;
+    double base;
+    uint32_t series; /* UINT32_MAX: the cell is free, and chunks leads to the next */
+    uint32_t taken;  /* samples in all */
+    uint32_t samples;
+    uint32_t values;
+    uint32_t duplicates; /* of them, as far as they met */
+    uint32_t kept;
+    uint32_t chunks;
+    uint32_t chunk_last;
+    uint32_t bins;
+    uint16_t bin_count;
+    uint8_t shift;
+    bool unranked;
 };
 
 /*
- * The numbers of one series in one window. `pairs` point at its entries, in the order of time;
- * their keys are lost. scratch has room for count pairs. Moves the base of a counter.
+ * Invariants: cells[0, count) were ever used, live of them are; extra is how many series have
+ * beyond two each, at most spare. Chunks [0, chunk_count) were ever used; each is in one list.
  */
-void tc__stats_of(struct tc__series *series, const struct tc__entry *entries,
-                  struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size_t count,
-                  struct tc__stats *out);
+struct tc__cells {
+    struct tc__cell *cells;
+    size_t max;
+    size_t count;
+    size_t live;
+    size_t spare;
+    size_t extra;
+    uint32_t free_at;
+    struct tc_map map;          /* by series and window */
+    struct tc_sort_pair *items; /* of chunks */
+    uint32_t *chunk_next;
+    size_t chunk_max;
+    size_t chunk_count;
+    uint32_t chunk_free;
+    size_t exact_max; /* so many samples of a cell are never folded */
+    size_t kept_max;
+    struct tc_sort_pair *work; /* room for what a cell keeps, its bins and one more */
+    struct tc_sort_pair *work_scratch;
+    uint64_t samples; /* that were taken and whose cell is there */
+};
+
+/* The tables, then chunks of so many bytes, in the arena; false when that has no room. max: two for
+ * each series at least. */
+bool tc__cells_init(struct tc__cells *c, struct tc_arena *arena, size_t series_max, size_t max,
+                    size_t exact_max);
+bool tc__cells_chunks(struct tc__cells *c, struct tc_arena *arena, size_t bytes);
+/* The cell of a series (with its number) and window, made when it is new; NULL: no room. */
+struct tc__cell *tc__cell_get(struct tc__cells *c, struct tc__series *series, uint32_t number,
+                              int64_t window);
+void tc__cell_add(struct tc__cells *c, struct tc__cell *cell, bool is_counter, int64_t time_ns,
+                  double value);
+/* The numbers of a cell, which has to be freed then. Moves the base of a counter: in the order of
+ * windows. */
+void tc__cell_stats(struct tc__cells *c, struct tc__series *series, struct tc__cell *cell,
+                    struct tc__stats *out);
+/* Found no more only after tc__cells_index. */
+void tc__cell_free(struct tc__cells *c, struct tc__series *series, struct tc__cell *cell);
+void tc__cells_index(struct tc__cells *c);
 
 #endif

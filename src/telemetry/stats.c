@@ -1,67 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of one series in one window. Everything follows the order of time and value, so that
- * the order in which samples came does not show.
+ * The numbers of one series in one window, exactly: from all of its samples. Everything follows
+ * the order of time and value, so that the order in which samples came does not show.
  */
 #include "telemetry/slices_priv.h"
 
 #include "base/time.h"
 
 #include <math.h>
-#include <string.h>
-
-/* Keys that sort as the doubles do. */
-static uint64_t key_of(double value)
-{
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return (bits >> 63) != 0 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-static double value_of(uint64_t key)
-{
-    uint64_t bits = (key >> 63) != 0 ? key & ~(UINT64_C(1) << 63) : ~key;
-    double value = 0;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* Samples of one time in the order of their values. */
-static void sort_ties(const struct tc__entry *entries, struct tc_sort_pair *pairs,
-                      struct tc_sort_pair *scratch, size_t count)
+static void sort_ties(struct tc_sort_pair *samples, struct tc_sort_pair *scratch, size_t count)
 {
     for (size_t start = 0; start < count;) {
-        int64_t time_ns = entries[pairs[start].value].time_ns;
+        uint64_t time = samples[start].key;
         size_t end = start + 1;
-        while (end < count && entries[pairs[end].value].time_ns == time_ns) {
+        while (end < count && samples[end].key == time) {
             end++;
         }
         if (end - start > 1) {
             for (size_t i = start; i < end; i++) {
-                pairs[i].key = key_of(entries[pairs[i].value].value);
+                samples[i].key = tc__key_of(tc__double_of(samples[i].value));
             }
-            tc_sort_keys(&pairs[start], scratch, end - start);
+            tc_sort_keys(&samples[start], scratch, end - start);
+            for (size_t i = start; i < end; i++) {
+                samples[i].key = time;
+            }
         }
         start = end;
     }
 }
 
-/* The rise per second since the base; false when there is none to tell. */
-static bool rise(const struct tc__series *series, const struct tc__entry *e, double *out)
+size_t tc__samples_sort(struct tc_sort_pair *samples, struct tc_sort_pair *scratch, size_t count)
 {
-    if (series->base_ns == TC_TIME_NONE || e->time_ns <= series->base_ns ||
-        e->value < series->base) {
+    size_t kept = 0;
+    tc_sort_keys(samples, scratch, count);
+    sort_ties(samples, scratch, count);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || samples[kept - 1].key != samples[i].key ||
+            tc__double_of(samples[kept - 1].value) != tc__double_of(samples[i].value)) {
+            samples[kept++] = samples[i];
+        }
+    }
+    return kept;
+}
+
+bool tc__rise(int64_t base_ns, double base, int64_t time_ns, double *io_value)
+{
+    if (base_ns == TC_TIME_NONE || time_ns <= base_ns || *io_value < base) {
         return false;
     }
-    *out = (e->value - series->base) / ((double)(e->time_ns - series->base_ns) / (double)TC_SECOND);
-    return isfinite(*out);
+    *io_value = (*io_value - base) / ((double)(time_ns - base_ns) / (double)TC_SECOND);
+    return isfinite(*io_value);
 }
 
 /* Nearest rank: the smallest value that at least p of a hundred are not above. */
 static double rank_of(const struct tc_sort_pair *sorted, uint64_t count, unsigned percent)
 {
     uint64_t rank = (count * percent + 99) / 100;
-    return value_of(sorted[rank - 1].key);
+    return tc__value_of(sorted[rank - 1].key);
 }
 
 /* Of sorted values; each is divided first where their sum is too large for a double. */
@@ -70,54 +67,40 @@ static double mean_of(const struct tc_sort_pair *sorted, uint64_t count)
     double sum = 0;
     double parts = 0;
     for (uint64_t i = 0; i < count; i++) {
-        double value = value_of(sorted[i].key);
+        double value = tc__value_of(sorted[i].key);
         sum += value;
         parts += value / (double)count;
     }
     return isfinite(sum) ? sum / (double)count : parts;
 }
 
-void tc__stats_of(struct tc__series *series, const struct tc__entry *entries,
-                  struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size_t count,
-                  struct tc__stats *out)
+void tc__stats_of(struct tc__series *series, struct tc_sort_pair *samples,
+                  struct tc_sort_pair *scratch, size_t count, struct tc__stats *out)
 {
-    const struct tc__entry *before = NULL;
-    *out = (struct tc__stats){.min = (double)NAN,
-                              .max = (double)NAN,
-                              .mean = (double)NAN,
-                              .p50 = (double)NAN,
-                              .p95 = (double)NAN,
-                              .p99 = (double)NAN,
-                              .last = (double)NAN};
-    sort_ties(entries, pairs, scratch, count);
     for (size_t i = 0; i < count; i++) {
-        const struct tc__entry *e = &entries[pairs[i].value];
-        double value = e->value;
+        int64_t time_ns = (int64_t)samples[i].key;
+        double sample = tc__double_of(samples[i].value);
+        double value = sample;
         bool known = true;
-        if (before != NULL && before->time_ns == e->time_ns && before->value == e->value) {
-            out->duplicates++;
-            continue;
-        }
-        before = e;
         out->samples++;
         if (series->type == TC_SAMPLE_COUNTER) {
-            known = rise(series, e, &value);
-            series->base_ns = e->time_ns;
-            series->base = e->value;
+            known = tc__rise(series->base_ns, series->base, time_ns, &value);
+            series->base_ns = time_ns;
+            series->base = sample;
         }
-        out->last = series->type == TC_SAMPLE_DELTA ? (double)NAN : e->value;
+        out->last = series->type == TC_SAMPLE_DELTA ? (double)NAN : sample;
         if (known) { /* never behind i: what is still to be read is not overwritten */
-            pairs[out->values++].key = key_of(value + 0.0);
+            samples[out->values++].key = tc__key_of(value + 0.0);
         }
     }
     if (out->values == 0) {
         return;
     }
-    tc_sort_keys(pairs, scratch, out->values);
-    out->min = value_of(pairs[0].key);
-    out->max = value_of(pairs[out->values - 1].key);
-    out->mean = mean_of(pairs, out->values);
-    out->p50 = rank_of(pairs, out->values, 50);
-    out->p95 = rank_of(pairs, out->values, 95);
-    out->p99 = rank_of(pairs, out->values, 99);
+    tc_sort_keys(samples, scratch, out->values);
+    out->min = tc__value_of(samples[0].key);
+    out->max = tc__value_of(samples[out->values - 1].key);
+    out->mean = mean_of(samples, out->values);
+    out->p50 = rank_of(samples, out->values, 50);
+    out->p95 = rank_of(samples, out->values, 95);
+    out->p99 = rank_of(samples, out->values, 99);
 }

@@ -25,6 +25,7 @@ struct tc__engine {
     tc_status (*query)(void *engine, const struct tc_query *query, tc_rows_fn take, void *context,
                        bool *out_cut, struct tc_error *err);
     void (*interrupt)(void *engine);
+    void (*rest)(void); /* may be NULL */
     tc_status (*parquet)(void *engine, enum tc_table table, size_t time_column, int64_t before_us,
                          const char *path, uint64_t *out_rows, struct tc_error *err);
 };

@@ -66,6 +66,13 @@ tc_status tc_warehouse_share(struct tc_warehouse *w, struct tc_warehouse **out_w
     return wrap(w->engine, object, out_warehouse, err);
 }
 
+void tc_warehouse_rest(struct tc_warehouse *w)
+{
+    if (w->engine->rest != NULL) {
+        w->engine->rest();
+    }
+}
+
 const char *tc_warehouse_engine(const struct tc_warehouse *w)
 {
     return w->engine->describe(w->object);

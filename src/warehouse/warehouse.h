@@ -53,6 +53,9 @@ void tc_warehouse_close(struct tc_warehouse *w);
 /* A second view of the same database, for another thread. Closed before the first. */
 TC_CHECKED tc_status tc_warehouse_share(struct tc_warehouse *w, struct tc_warehouse **out_warehouse,
                                         struct tc_error *err);
+/* Nothing is to be written for a while: memory that is not needed meanwhile is given back. Other
+ * threads may go on with views of the same database. */
+void tc_warehouse_rest(struct tc_warehouse *w);
 /* "duckdb 1.4.4", "daemon (duckdb 1.4.4)": for people. Lives as long as w. */
 const char *tc_warehouse_engine(const struct tc_warehouse *w);
 

@@ -23,4 +23,11 @@ void tc_library_close(void *library);
  */
 const char *tc_library_bind(void *library, const char *const *names, size_t count, void *out_table);
 
+/*
+ * Lets go of the pages of its code and constants, which are as they are in the file: what is called
+ * again comes back from there, or from the kernel's cache. For a large library that has a lot to do
+ * when it starts, and little afterwards.
+ */
+void tc_library_rest(void *library);
+
 #endif

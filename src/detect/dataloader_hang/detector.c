@@ -73,7 +73,7 @@ static const struct tc_record_type NODE = {
 /* True for a record that the ring would drop before half of the others. */
 static bool is_old(const struct tc_window *w, const void *record)
 {
-    return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size / 2;
+    return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size_max / 2;
 }
 
 /* Pushes the pod in the place of an older record of it, if there is one. NULL: no memory. */

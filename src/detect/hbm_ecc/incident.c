@@ -106,7 +106,8 @@ static bool is_room_short(const struct tc_ring *r)
 {
     uint64_t pos = TC_RING_NONE;
     const struct ecc_incident *oldest = tc_ring_oldest(r, &pos);
-    return r->size - (size_t)(r->head - r->tail) < r->size / 4 && oldest != NULL && oldest->soon;
+    return r->size_max - (size_t)(r->head - r->tail) < r->size_max / 4 && oldest != NULL &&
+           oldest->soon;
 }
 
 tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,

@@ -91,7 +91,7 @@ static const struct tc_record_type ACCOUNT = {
 
 static bool is_old(const struct tc_window *w, const void *record)
 {
-    return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size / 2;
+    return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size_max / 2;
 }
 
 /* ---- pods ------------------------------------------------------------ */

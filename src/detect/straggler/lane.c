@@ -56,7 +56,7 @@ bool tc__strag_init(struct straggler *st)
               tc_map_init(&st->rank_index, arena, STRAG_RANKS_MAX) &&
               tc_map_init(&st->lane_index, arena, STRAG_LANES_MAX) &&
               tc_map_init(&st->seat_index, arena, STRAG_SEATS_MAX) &&
-              tc_ring_init(&st->cohorts, arena, STRAG_RING_BYTES) &&
+              tc_ring_init_growing(&st->cohorts, arena, STRAG_RING_BYTES) &&
               tc_map_init(&st->cohort_index, arena, STRAG_RING_BYTES / COHORT_BYTES_MIN);
     if (!ok || !tc_arena_ok(arena)) {
         return false;
@@ -261,10 +261,15 @@ static void make_room(struct straggler *st, uint32_t capacity)
 {
     size_t bytes = sizeof(struct tc_ring_record) + sizeof(struct strag_cohort) +
                    capacity * sizeof(struct strag_slot);
+    struct tc_ring *r = &st->cohorts;
+    struct tc_ring_shift shift;
     uint64_t pos = TC_RING_NONE;
     /* What wraps around wastes less than its own size. */
-    while (st->cohorts.size - (size_t)(st->cohorts.head - st->cohorts.tail) < 2 * bytes) {
-        struct strag_cohort *oldest = tc_ring_oldest(&st->cohorts, &pos);
+    while (r->size - (size_t)(r->head - r->tail) < 2 * bytes) {
+        if (tc_ring_grow(r, &shift)) {
+            continue;
+        }
+        struct strag_cohort *oldest = tc_ring_oldest(r, &pos);
         if (oldest == NULL) {
             return;
         }
@@ -273,7 +278,7 @@ static void make_room(struct straggler *st, uint32_t capacity)
             st->base.dropped++;
             judge_in_turn(st, oldest);
         }
-        tc_ring_pop(&st->cohorts);
+        tc_ring_pop(r);
     }
 }
 

@@ -27,6 +27,8 @@
 #define RETRY_MAX (60 * TC_SECOND)
 /* A command that has the database open is waited for so long, then later again. */
 #define OPEN_WAIT TC_SECOND
+/* How long after a write it rests, if there is no other: they come together. */
+#define REST_NS (2 * TC_SECOND)
 /* Behind ingestion and detection when the processors are busy. */
 #define NICE 10
 
@@ -49,6 +51,7 @@ struct tc_warehouse_feed {
     int64_t read_ns;       /* monotonic: when metrics and traces are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
+    int64_t rest_ns; /* monotonic: when the warehouse gives memory back; 0: it has */
     bool is_writing; /* what fails now is the warehouse */
     bool is_ending;  /* all that can be written is */
 };
@@ -76,6 +79,7 @@ static void end_writing(struct tc_warehouse_feed *f)
 {
     if (f->is_writing) {
         tc_warehouse_hub_wrote(f->parts.hub, TC_WAREHOUSE_BY_FEED);
+        f->rest_ns = tc_clock_ns(CLOCK_MONOTONIC) + REST_NS;
     }
     f->is_writing = false;
 }
@@ -210,6 +214,10 @@ static int64_t step(struct tc_warehouse_feed *f)
     tc_gauge(TC_COUNT_WAREHOUSE_OPEN, tc_warehouse_hub_is_open(f->parts.hub));
     if (f->warehouse != NULL && tc_warehouse_hub_is_suspect(f->parts.hub)) {
         let_go(f);
+    }
+    if (f->warehouse != NULL && f->rest_ns > 0 && f->rest_ns <= now_ns) {
+        f->rest_ns = 0;
+        tc_warehouse_rest(f->warehouse);
     }
     if (f->retry_ns > now_ns) {
         return f->retry_ns;

@@ -20,6 +20,8 @@
 #define STRINGS_BYTES ((size_t)4 << 20)
 /* A counter's rise needs the sample before: so much is read before the first window. */
 #define BEFORE_WINDOWS 2
+/* That room is short is logged no more often. */
+#define TELL_EVERY_NS (600 * TC_SECOND)
 #define KINDS                                                                              \
     (1U << TC_BATCH_METRICS_PROTOBUF | 1U << TC_BATCH_METRICS_JSON | 1U << TC_BATCH_FILE | \
      1U << TC_BATCH_SOURCE)
@@ -32,6 +34,8 @@ struct tc_warehouse_slicer {
     struct tc_slices *file;        /* an uploaded file that waits to be written */
     char file_digest[TC_DIGEST_TEXT];
     struct tc_slices_counts told; /* of `slices`, as the counters know it */
+    uint64_t told_lost;           /* for want of room, as the log knows it */
+    int64_t short_ns;             /* by the arrival of batches: until then the log is silent */
     void *strings_block;
     struct tc_arena strings;
     uint64_t next;      /* batch */
@@ -65,6 +69,7 @@ static void start_over(struct tc_warehouse_slicer *s)
     s->slices = NULL;
     s->file = NULL;
     s->told = (struct tc_slices_counts){0};
+    s->told_lost = 0;
     s->until_ns = INT64_MIN;
     if (s->written_ns != INT64_MIN) {
         s->from_ns = s->written_ns - BEFORE_WINDOWS * s->config.window_ns;
@@ -253,6 +258,25 @@ static void bad_batch(void *context, const char *line)
     tc_count(TC_COUNT_WAREHOUSE_BATCHES_SKIPPED, 1);
 }
 
+/* Once in a while: what is left out for want of room, and which key says how much there is. */
+static void tell_short(struct tc_warehouse_slicer *s, const struct tc_slices_counts *now)
+{
+    uint64_t lost = now->series_full + now->samples_full + now->unranked;
+    if (lost == s->told_lost || s->arrival_ns < s->short_ns) {
+        return;
+    }
+    tc_log_fields(TC_LOG_WARN,
+                  "metrics need more room than warehouse.slice_series and slice_memory give",
+                  TC_LOG_NUMBER("series", (int64_t)now->series),
+                  TC_LOG_NUMBER("series_max", (int64_t)s->config.series_max),
+                  TC_LOG_NUMBER("memory_bytes", (int64_t)s->config.memory_bytes),
+                  TC_LOG_NUMBER("samples_series_full", (int64_t)now->series_full),
+                  TC_LOG_NUMBER("samples_windows_full", (int64_t)now->samples_full),
+                  TC_LOG_NUMBER("slices_without_percentiles", (int64_t)now->unranked));
+    s->told_lost = lost;
+    s->short_ns = s->arrival_ns + TELL_EVERY_NS;
+}
+
 static void count_samples(struct tc_warehouse_slicer *s)
 {
     struct tc_slices_counts now;
@@ -262,10 +286,17 @@ static void count_samples(struct tc_warehouse_slicer *s)
     tc_slices_counts(s->slices, &now);
     tc_count(TC_COUNT_WAREHOUSE_SAMPLES, now.samples - s->told.samples);
     tc_count(TC_COUNT_WAREHOUSE_SAMPLES_LATE, now.late - s->told.late);
-    tc_count(TC_COUNT_WAREHOUSE_SAMPLES_FULL,
-             now.series_full - s->told.series_full + now.samples_full - s->told.samples_full);
+    tc_count(TC_COUNT_WAREHOUSE_SAMPLES_FULL, now.series_full - s->told.series_full);
+    tc_count(TC_COUNT_WAREHOUSE_SAMPLES_WINDOWS_FULL, now.samples_full - s->told.samples_full);
+    tc_count(TC_COUNT_WAREHOUSE_SAMPLES_AHEAD, now.ahead - s->told.ahead);
+    tc_count(TC_COUNT_WAREHOUSE_SAMPLES_REQUEST, now.counters_left - s->told.counters_left);
     tc_count(TC_COUNT_WAREHOUSE_SAMPLES_NOT_FINITE, now.not_finite - s->told.not_finite);
+    tc_count(TC_COUNT_WAREHOUSE_SLICES_SKETCHED,
+             now.folded - now.unranked - (s->told.folded - s->told.unranked));
+    tc_count(TC_COUNT_WAREHOUSE_SLICES_UNRANKED, now.unranked - s->told.unranked);
     tc_gauge(TC_COUNT_WAREHOUSE_SERIES, (int64_t)now.series);
+    tc_gauge(TC_COUNT_WAREHOUSE_SERIES_MAX, (int64_t)s->config.series_max);
+    tell_short(s, &now);
     s->told = now;
 }
 

@@ -35,6 +35,8 @@ struct tc_warehouse_requests_config tc_warehouse_requests_of(const struct tc_con
 struct recalled {
     struct tc_json_parser *parser;
     struct tc_warehouse_slicer_config *slicing;
+    size_t series_max; /* as the last line says; 0: it does not */
+    size_t memory_bytes;
     bool any;
 };
 
@@ -49,15 +51,22 @@ static tc_status take(void *context, struct tc_slice json)
     }
     s->window_ns = tc_json_get_int(root, TC_LIT("window_ns"), s->window_ns);
     s->lateness_ns = tc_json_get_int(root, TC_LIT("lateness_ns"), s->lateness_ns);
-    s->series_max = (size_t)tc_json_get_int(root, TC_LIT("series_max"), (int64_t)s->series_max);
-    s->memory_bytes =
-        (size_t)tc_json_get_int(root, TC_LIT("memory_bytes"), (int64_t)s->memory_bytes);
+    int64_t series = tc_json_get_int(root, TC_LIT("series_max"), 0);
+    int64_t memory = tc_json_get_int(root, TC_LIT("memory_bytes"), 0);
+    r->series_max = series > 0 ? (size_t)series : r->series_max;
+    r->memory_bytes = memory > 0 ? (size_t)memory : r->memory_bytes;
     r->any = true;
     return TC_OK;
 }
 
+/* Of series and memory; 0: not known. */
+struct room {
+    size_t series_max;
+    size_t memory_bytes;
+};
+
 static tc_status recall(const char *data_dir, struct tc_warehouse_slicer_config *io_slicing,
-                        bool *out_any, struct tc_error *err)
+                        struct room *out_room, bool *out_any, struct tc_error *err)
 {
     struct recalled r = {.parser = tc_json_parser_create(), .slicing = io_slicing};
     uint64_t damaged = 0;
@@ -66,6 +75,7 @@ static tc_status recall(const char *data_dir, struct tc_warehouse_slicer_config 
                            : tc_ledger_read(data_dir, TC_LEDGER_SLICES, take, &r, &damaged, err);
     tc_json_parser_destroy(r.parser);
     *out_any = r.any;
+    *out_room = (struct room){r.series_max, r.memory_bytes};
     return status;
 }
 
@@ -73,8 +83,15 @@ tc_status tc_warehouse_slicing_recall(const char *data_dir,
                                       struct tc_warehouse_slicer_config *io_slicing,
                                       struct tc_error *err)
 {
+    struct room room;
     bool any = false;
-    return recall(data_dir, io_slicing, &any, err);
+    TC_TRY(recall(data_dir, io_slicing, &room, &any, err));
+    /* More room than there was changes no row that was whole. */
+    io_slicing->series_max =
+        room.series_max > io_slicing->series_max ? room.series_max : io_slicing->series_max;
+    io_slicing->memory_bytes =
+        room.memory_bytes > io_slicing->memory_bytes ? room.memory_bytes : io_slicing->memory_bytes;
+    return TC_OK;
 }
 
 tc_status tc_warehouse_slicing_note(const char *data_dir,
@@ -82,10 +99,11 @@ tc_status tc_warehouse_slicing_note(const char *data_dir,
                                     struct tc_error *err)
 {
     struct tc_warehouse_slicer_config last = *slicing;
+    struct room room;
     bool any = false;
-    TC_TRY(recall(data_dir, &last, &any, err));
+    TC_TRY(recall(data_dir, &last, &room, &any, err));
     if (any && last.window_ns == slicing->window_ns && last.lateness_ns == slicing->lateness_ns &&
-        last.series_max == slicing->series_max && last.memory_bytes == slicing->memory_bytes) {
+        room.series_max == slicing->series_max && room.memory_bytes == slicing->memory_bytes) {
         return TC_OK;
     }
     struct tc_grow g = {0};

@@ -20,7 +20,8 @@ struct tc_warehouse_requests_config tc_warehouse_requests_of(const struct tc_con
 TC_CHECKED tc_status tc_warehouse_slicing_note(const char *data_dir,
                                                const struct tc_warehouse_slicer_config *slicing,
                                                struct tc_error *err);
-/* What the ledger says last; stays as it is where that says nothing. */
+/* What the ledger says last; stays as it is where that says nothing. Series and memory are those of
+ * the one that has more. */
 TC_CHECKED tc_status tc_warehouse_slicing_recall(const char *data_dir,
                                                  struct tc_warehouse_slicer_config *io_slicing,
                                                  struct tc_error *err);

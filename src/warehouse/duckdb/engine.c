@@ -370,7 +370,9 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
 static tc_status open_duckdb(const struct tc_warehouse_config *config, void **out,
                              struct tc_error *err)
 {
-    return tc__duckdb_open_with(config, &tc__schema, out, err);
+    tc_status status = tc__duckdb_open_with(config, &tc__schema, out, err);
+    tc__duckdb_rest(); /* much of the library is needed once, to start it */
+    return status;
 }
 
 static tc_status share(void *engine, void **out, struct tc_error *err)
@@ -469,5 +471,6 @@ const struct tc__engine tc__engine_duckdb = {
     .forget = tc__duckdb_forget,
     .query = tc__duckdb_query,
     .interrupt = tc__duckdb_interrupt,
+    .rest = tc__duckdb_rest,
     .parquet = tc__duckdb_parquet,
 };

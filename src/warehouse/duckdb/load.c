@@ -5,6 +5,7 @@
 #include "warehouse/warehouse.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tc__duckdb_api loaded_api;
 static bool loaded;
+static void *loaded_library;
 
 /* Beside the program: where it is installed (bin/ and lib/), and where the build puts it. */
 static const char *const BESIDE[] = {"../lib/tracecore/" LIBRARY, "lib/tracecore/" LIBRARY};
@@ -111,7 +113,9 @@ static tc_status load(struct tc_error *err)
         tc_library_close(library);
         return status;
     }
+    tc_library_rest(library); /* its symbols were all looked at */
     loaded_api = api;
+    loaded_library = library;
     loaded = true;
     return TC_OK;
 }
@@ -130,4 +134,14 @@ tc_status tc__duckdb_load(const struct tc__duckdb_api **out, struct tc_error *er
 const struct tc__duckdb_api *tc__duckdb_api_now(void)
 {
     return &loaded_api;
+}
+
+void tc__duckdb_rest(void)
+{
+    (void)pthread_mutex_lock(&load_lock);
+    if (loaded) {
+        tc_library_rest(loaded_library);
+        (void)malloc_trim(0);
+    }
+    (void)pthread_mutex_unlock(&load_lock);
 }

@@ -27,4 +27,7 @@ TC_CHECKED tc_status tc__duckdb_load(const struct tc__duckdb_api **out, struct t
 /* After tc__duckdb_load: for DuckDB's callbacks, which know nothing of us. */
 const struct tc__duckdb_api *tc__duckdb_api_now(void);
 
+/* Gives back memory that the next call does not need: pages of the library, what was freed. */
+void tc__duckdb_rest(void);
+
 #endif

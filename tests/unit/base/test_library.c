@@ -42,11 +42,28 @@ static void a_library_that_is_not_there_is_said(void **state)
     tc_library_close(NULL);
 }
 
+static void a_library_that_rested_goes_on(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"cos", "sin", "sqrt"};
+    struct functions f;
+    void *library = tc_library_open("libm.so.6", NULL);
+    assert_non_null(library);
+    tc_library_rest(library);
+    assert_null(tc_library_bind(library, NAMES, 3, &f));
+    assert_true(f.cos(0) >= 1);
+    tc_library_rest(library);
+    tc_library_rest(library);
+    assert_true(f.cos(0) >= 1 && f.sqrt(16) >= 4 && f.sqrt(16) <= 4);
+    tc_library_close(library);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_found_and_the_first_that_lacks_is_named),
         cmocka_unit_test(a_library_that_is_not_there_is_said),
+        cmocka_unit_test(a_library_that_rested_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,6 +323,77 @@ static void random_pushes_and_pops_agree_with_a_list(void **state)
     assert_true(ring.dropped_count > 1000);
 }
 
+static void a_growing_ring_uses_what_its_records_need(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    struct tc_ring_shift shift;
+    struct tc_ring r;
+    assert_true(tc_ring_init_growing(&r, &arena, 32 << 10));
+    assert_int_equal(r.size, 16 << 10);
+    assert_int_equal(r.size_max, 32 << 10);
+    memset(r.block, 0, r.size_max);
+    for (int i = 0; i < 100000; i++) { /* never empty, never many: round and round */
+        memset(tc_ring_push(&r, 100, &pos), 0xff, 100);
+        if (i >= 100) {
+            tc_ring_pop(&r);
+        }
+    }
+    assert_int_equal(r.dropped_count, 0);
+    for (size_t i = 16 << 10; i < r.size_max; i++) {
+        assert_int_equal(r.block[i], 0);
+    }
+    assert_true(tc_ring_grow(&r, &shift));
+    assert_int_equal(r.size, r.size_max);
+    assert_false(tc_ring_grow(&r, &shift));
+    tc_ring_clear(&r);
+    assert_int_equal(r.size, 16 << 10);
+}
+
+/* The same as above in a ring that begins small and grows before it would drop. */
+static void a_ring_that_grows_agrees_with_a_list(void **state)
+{
+    (void)state;
+    static struct model m;
+    uint64_t seed = 7;
+    unsigned grown = 0;
+    unsigned moved = 0;
+    for (int turn = 0; turn < 200; turn++) {
+        tc_ring_clear(&ring);
+        m.count = 0;
+        ring.dropped_count = 0;
+        ring.size_min = 64;
+        ring.size = 64;
+        ring.limit = ring.head + ring.size;
+        for (int step = 0; step < 300; step++) {
+            size_t len = next_random(&seed) % 25;
+            if (next_random(&seed) % 5 < 2 && m.count > 1) {
+                tc_ring_pop(&ring);
+                model_forget(&m, 1);
+                continue;
+            }
+            struct tc_ring_shift shift = {0};
+            while (!tc_ring_has_room(&ring, tc_ring_need(len)) && tc_ring_grow(&ring, &shift)) {
+                grown++;
+                moved += shift.from < shift.to;
+            }
+            uint64_t dropped = ring.dropped_count;
+            uint64_t pos = 0;
+            unsigned char *p = tc_ring_push(&ring, len, &pos);
+            assert_non_null(p);
+            assert_true(dropped == ring.dropped_count || ring.size == ring.size_max);
+            model_forget(&m, (size_t)(ring.dropped_count - dropped));
+            m.pos[m.count] = pos;
+            m.len[m.count] = len;
+            m.fill[m.count] = (unsigned char)next_random(&seed);
+            memset(p, m.fill[m.count], len);
+            m.count++;
+            model_check(&m);
+        }
+    }
+    assert_true(grown > 400 && moved > 100);
+}
+
 /* True when the call ended its process by abort(). */
 static bool aborts(void (*call)(void))
 {
@@ -408,6 +479,8 @@ int main(void)
         TEST(clearing_is_no_drop_and_makes_every_name_stale),
         TEST(reset_empties_the_ring_and_old_names_stay_stale),
         TEST(random_pushes_and_pops_agree_with_a_list),
+        TEST(a_growing_ring_uses_what_its_records_need),
+        TEST(a_ring_that_grows_agrees_with_a_list),
         TEST(following_a_record_is_walking_on),
         TEST(broken_promises_abort),
     };

@@ -13,6 +13,7 @@
 #include "detect/window_priv.h"
 #include "support/assert_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -328,6 +329,54 @@ static void all_are_visited_in_the_callers_order_when_one_is_due(void **state)
     assert_int_equal(w->st.waiting.count, 2);
 }
 
+/* Records that live for a second come for a long time: nearly all of the block stays untouched. A
+ * burst then moves some of them, with their strings. */
+static void a_window_uses_as_much_of_its_ring_as_it_holds(void **state)
+{
+    enum { BLOCK = 4 << 20, LIVE = 40, BURST = 900 };
+    struct world *w = *state;
+    struct tc_window *parts = &w->st.parts;
+    struct tc_arena arena;
+    char *block = calloc(1, BLOCK);
+    char name[32];
+    assert_non_null(block);
+    tc_arena_init_zeroed(&arena, "large", block, BLOCK);
+    w->st.base.arena = &arena;
+    w->st.base.windows = NULL;
+    w->st.base.now_ns = TC_SECOND;
+    assert_true(tc__window_open(parts, &w->st.base, &PART, 256 << 10, TC_SECOND));
+    for (int i = 0; i < 20000; i++) {
+        w->st.base.now_ns += TC_SECOND / LIVE;
+        tc__window_expire(parts, w->st.base.now_ns - TC_SECOND);
+        (void)snprintf(name, sizeof name, "part-%d", i);
+        (void)add(w, name, "n1", i);
+    }
+    assert_int_equal(parts->ring.size, 16 << 10);
+    for (int i = 0; i < BURST; i++) {
+        (void)snprintf(name, sizeof name, "burst-%d", i);
+        (void)add(w, name, i % 2 == 0 ? "n1" : "", i);
+    }
+    assert_true(parts->ring.size > 64 << 10);
+    assert_int_equal(parts->ring.dropped_count, 0);
+    for (int i = 0; i < BURST; i++) {
+        (void)snprintf(name, sizeof name, "burst-%d", i);
+        const struct part *p = get(w, name, i);
+        assert_non_null(p);
+        assert_true(tc_slice_eq(p->name, tc_slice_cstr(name)));
+        assert_true(tc_slice_eq(p->node, tc_slice_cstr(i % 2 == 0 ? "n1" : "")));
+    }
+    for (int i = 20000 - LIVE; i < 20000; i++) {
+        (void)snprintf(name, sizeof name, "part-%d", i);
+        const struct part *p = get(w, name, i);
+        assert_non_null(p);
+        assert_true(tc_slice_eq(p->name, tc_slice_cstr(name)));
+        assert_true(p->name.ptr > (const char *)p && p->name.ptr < (const char *)p + 256);
+    }
+    w->st.base.arena = &w->arena;
+    tc_arena_fini(&arena);
+    free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +391,7 @@ int main(void)
         TEST(what_waits_is_taken_in_order_when_it_is_due),
         TEST(a_full_queue_refuses_and_forgets_who_has_left),
         TEST(all_are_visited_in_the_callers_order_when_one_is_due),
+        TEST(a_window_uses_as_much_of_its_ring_as_it_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
