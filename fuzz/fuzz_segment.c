@@ -70,7 +70,7 @@ static void put64(size_t at, uint64_t v)
 /* Makes the checksums of whatever has the magic of a piece right, and its identity ours. */
 static void mend(size_t size)
 {
-    struct tc__head head = {.first = 1, .created_ns = 1, .id = ID};
+    struct tc__head head = {.first = 1, .created_ns = 1, .id = ID, .version = TC__SEGMENT_VERSION};
     if (size < TC__HEAD_BYTES) {
         return;
     }
