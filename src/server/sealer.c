@@ -92,7 +92,7 @@ static void *run(void *context)
 {
     struct tc_sealer *s = context;
     struct tc_store_pause pause = {.go_on = rest, .context = s};
-    int64_t wait_ns = LOOK_NS;
+    int64_t wait_ns = 0; /* what the last process has left waits already */
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     while (sleep_for(s, wait_ns)) {
         struct tc_error err = {0};
