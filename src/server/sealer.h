@@ -17,7 +17,7 @@ struct tc_store;
 /* Borrows store, which no other thread may seal from now on. */
 TC_CHECKED tc_status tc_sealer_create(struct tc_store *store, struct tc_sealer **out_sealer,
                                       struct tc_error *err);
-/* Stops within a tenth of a second: what is half done is done again by the next process. */
+/* Stops at the next step: what is half done is done again by the next process. */
 void tc_sealer_destroy(struct tc_sealer *sealer);
 
 /*
