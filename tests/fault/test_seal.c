@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments are compressed anew with every allocation and every write of ours failing in turn: each
- * becomes an object, as it is if need be, or waits; all batches are there, and nothing is left over.
+ * becomes an object, as it is if need be, or waits; all batches are there, and nothing is left
+ * over.
  */
 #include <setjmp.h>
 #include <stdarg.h>
