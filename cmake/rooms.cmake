@@ -102,7 +102,7 @@ tc_room(cli mcp answers report publish server outbox config observe offline stor
 tc_room(bench stats cli observe telemetry evidence engine verdict detect codec event base)
 
 tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml ${CMAKE_DL_LIBS})
-tc_room_uses(evidence PkgConfig::zstd PkgConfig::xxhash PkgConfig::crypto)
+tc_room_uses(evidence PkgConfig::zstd PkgConfig::lz4 PkgConfig::xxhash PkgConfig::crypto)
 tc_room_uses(http_client PkgConfig::zlib)
 tc_room_uses(net PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
              tc_http_parser)

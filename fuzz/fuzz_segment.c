@@ -3,7 +3,8 @@
  * Any bytes as a segment that a dead process left behind. Reading it, recovering it and reading it
  * again never crash; what could be read before can be read after, and no body is longer than its
  * header said. The first byte chooses: with its lowest bit the checksums are made right first, so
- * that what lies behind them is reached.
+ * that what lies behind them is reached; with the next one it is sealed, so that its LZ4 blocks are
+ * unpacked and packed anew.
  */
 #include "base/assert.h"
 #include "evidence/file_priv.h"
@@ -70,7 +71,7 @@ static void put64(size_t at, uint64_t v)
 /* Makes the checksums of whatever has the magic of a piece right, and its identity ours. */
 static void mend(size_t size)
 {
-    struct tc__head head = {.first = 1, .created_ns = 1, .id = ID};
+    struct tc__head head = {.first = 1, .created_ns = 1, .id = ID, .version = TC__SEGMENT_VERSION};
     if (size < TC__HEAD_BYTES) {
         return;
     }
@@ -149,8 +150,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct seen before;
     static struct seen after;
+    bool seal = size > 0 && (data[0] & 2) != 0;
     struct tc_store_config config = {
-        .segment_bytes = INPUT_MAX, .segment_ns = INT64_MAX, .compression = 1};
+        .segment_bytes = seal ? 1 : 2 * INPUT_MAX, .segment_ns = INT64_MAX, .compression = 1};
     char path[TC__PATH_MAX];
     struct tc_store *s = NULL;
     struct tc_error err;
@@ -175,6 +177,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tc_status status = tc_store_append(s, &batch, &err);
     TC_ASSERT(status == (batch.number <= TC__NUMBER_MAX ? TC_OK : TC_E_USAGE));
     TC_ASSERT(tc_store_commit(s, &err) == TC_OK);
+    struct tc_store_stats stats;
+    tc_store_stats(s, &stats);
+    TC_ASSERT(stats.waiting_bytes == 0 && (status != TC_OK || !seal || stats.sealed > 0));
     tc_store_close(s);
     read_all(&after);
     size_t kept = 0;

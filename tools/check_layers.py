@@ -35,6 +35,7 @@ THIRD_PARTY = [
     (r"archive(_entry)?\.h", {"intake"}),
     (r"libfyaml\.h$", {"base"}),
     (r"zstd(_errors)?\.h$", {"evidence", "net"}),
+    (r"lz4\.h$", {"evidence"}),
     (r"zlib\.h$", {"http_client", "net"}),
     (r"http_parser\.h$", {"net"}),
 ]

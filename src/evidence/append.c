@@ -4,6 +4,7 @@
  * what a group that fails has written is cut off again.
  */
 #include "base/time.h"
+#include "evidence/pack_priv.h"
 #include "evidence/store_priv.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 /* Free space is looked at after so many bytes. */
 #define SPACE_EVERY ((uint64_t)8 << 20)
@@ -87,12 +87,14 @@ static tc_status begin_segment(struct tc_store *s, const struct tc_batch *batch,
     g->created_ns = batch->arrival_ns;
     g->now = (struct tc__mark){0};
     tc__totals_init(&g->now.totals);
-    tc_sha256_init(&g->now.sha);
     g->durable = g->now;
     g->table.count = 0;
     g->table.seen = 0;
     g->table.stride = 1;
-    tc__head_put(s->buffer, &(struct tc__head){batch->number, batch->arrival_ns, id});
+    tc__head_put(s->buffer, &(struct tc__head){.first = batch->number,
+                                               .created_ns = batch->arrival_ns,
+                                               .id = id,
+                                               .version = TC__SEGMENT_VERSION});
     s->buffer_len = TC__HEAD_BYTES;
     return TC_OK;
 }
@@ -102,7 +104,6 @@ static int flush(struct tc_store *s)
     struct tc__segment *g = &s->segment;
     int error = tc__write_all(&s->config.io, g->fd, s->buffer, s->buffer_len);
     if (error == 0) {
-        tc_sha256_update(&g->now.sha, tc_slice_make(s->buffer, s->buffer_len));
         g->now.size += s->buffer_len;
         s->since_space += s->buffer_len;
         s->buffer_len = 0;
@@ -118,18 +119,6 @@ static void drop_segment(struct tc_store *s)
     (void)unlink(path);
     (void)close(s->segment.fd);
     s->segment.fd = -1;
-}
-
-/* Leaves the segment as it is: it ends at its durable length, whatever is in the file. */
-static void abandon_segment(struct tc_store *s)
-{
-    struct tc__segment *g = &s->segment;
-    if (s->abandoned_count < TC__ABANDONED_MAX) {
-        s->abandoned[s->abandoned_count++] = (struct tc__abandoned){g->seq, g->durable.size};
-    }
-    (void)close(g->fd);
-    g->fd = -1;
-    s->leftovers++;
 }
 
 /*
@@ -151,7 +140,8 @@ static void lose_group(struct tc_store *s, bool sync_failed)
     }
     bool cut = s->config.io.truncate(g->fd, (off_t)g->durable.size) == 0;
     if (!cut || sync_failed) {
-        abandon_segment(s);
+        /* It ends at its durable length, whatever is in the file. */
+        tc__retire_segment(s, true);
         return;
     }
     g->now = g->durable;
@@ -201,17 +191,17 @@ static tc_status put_piece(struct tc_store *s, const struct tc_batch *batch, uin
         .id = g->id,
         .name_len = at == 0 ? (uint32_t)batch->name.len : 0,
         .kind = (uint16_t)batch->kind,
+        .is_lz4 = true,
     };
     char *out = s->buffer + s->buffer_len;
     char *payload = out + TC__PIECE_BYTES + p.name_len;
     if (p.name_len > 0) {
         memcpy(out + TC__PIECE_BYTES, batch->name.ptr, p.name_len);
     }
-    size_t done = ZSTD_compress2(s->compressor, payload, TC__PAYLOAD_MAX,
-                                 len == 0 ? "" : batch->body.ptr + at, len);
-    if (ZSTD_isError(done)) {
-        return tc_fail(err, TC_E_IO, 0, "cannot compress batch %llu: %s",
-                       (unsigned long long)batch->number, ZSTD_getErrorName(done));
+    size_t done = tc__pack_lz4(s->lz4_state, len == 0 ? "" : batch->body.ptr + at, len, payload);
+    if (done == 0) {
+        return tc_fail(err, TC_E_IO, 0, "cannot compress batch %llu",
+                       (unsigned long long)batch->number);
     }
     p.payload_len = done;
     p.payload_sum = tc__sum(out + TC__PIECE_BYTES, p.name_len + done, g->id);
@@ -319,7 +309,8 @@ static void count_group(struct tc_store *s)
     stats->bytes_in += s->group_bytes_in;
     stats->bytes_out += g->now.size - g->durable.size;
     g->durable = g->now;
-    tc__store_count_kept(s);
+    s->shared->open = g->durable.totals;
+    s->shared->open_bytes = g->durable.size;
     (void)pthread_mutex_unlock(&s->shared->mutex);
     s->group_batches = 0;
     s->group_bytes_in = 0;
@@ -344,6 +335,11 @@ tc_status tc_store_commit(struct tc_store *s, struct tc_error *err)
         s->since_space = 0;
         (void)tc_store_has_room(s);
     }
-    tc__tidy(s, seal_is_due(s));
+    if (seal_is_due(s)) {
+        tc__rotate(s);
+    }
+    if (!s->config.seals_apart) {
+        tc__seal_all(s);
+    }
     return TC_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the store: opening, one body, one digest. */
 #include "evidence/evidence_priv.h"
+#include "evidence/pack_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,10 +139,7 @@ static bool unpack(struct tc_evidence *e, struct tc__source *source, uint64_t at
     const char *payload = named + p->name_len;
     size_t len = (size_t)p->payload_len;
     return tc__sum(named, p->name_len + len, p->id) == p->payload_sum &&
-           ZSTD_getFrameContentSize(payload, len) == p->piece_len &&
-           ZSTD_findFrameCompressedSize(payload, len) == len &&
-           ZSTD_decompressDCtx(e->decompressor, e->body + p->piece_at, (size_t)p->piece_len,
-                               payload, len) == p->piece_len;
+           tc__unpack(e->decompressor, p, payload, e->body + p->piece_at);
 }
 
 /* The pieces of a batch up to `len` bytes of its body. */

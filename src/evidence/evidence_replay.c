@@ -108,7 +108,9 @@ static tc_status back_over_open(struct tc_evidence *e, size_t count, struct repl
         struct tc__source source;
         struct tc__totals totals;
         TC_TRY(tc__source_segment(e, e->open[i - 1], &source, err));
-        tc_status status = sum_up(&source, &totals, err);
+        bool has_end = source.scan.has_end;
+        totals = source.scan.end.totals;
+        tc_status status = has_end ? TC_OK : sum_up(&source, &totals, err);
         status = status == TC_OK ? step_back(r, &source, &totals, err) : status;
         tc__source_close(&source);
         TC_TRY(status);

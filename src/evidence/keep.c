@@ -40,10 +40,9 @@ static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__obj
     /* A process that dies in between finds the line and goes on from there. */
     TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GOING, err));
     TC_TRY(tc__objects_delete(s, line, o, err));
-    tc__objects_count(&s->objects, o, false);
     (void)pthread_mutex_lock(&s->shared->mutex);
+    tc__objects_count(&s->objects, o, false);
     s->shared->stats.deleted++;
-    tc__store_count_kept(s);
     (void)pthread_mutex_unlock(&s->shared->mutex);
     return TC_OK;
 }
@@ -62,18 +61,27 @@ static void gather(struct tc__index *ix, uint64_t *io_line, struct candidates *c
     }
 }
 
+/* Objects, and what waits to be one, beyond what is to be kept. */
+static bool is_too_much(struct tc_store *s)
+{
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    uint64_t bytes = s->objects.kept_bytes + s->shared->waiting_bytes;
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    return bytes > s->config.keep_bytes;
+}
+
 /* One pass over the objects, oldest first. The newest one stays in any case. */
 static tc_status pass(struct tc_store *s, struct tc__index *ix, struct candidates *c,
                       bool cited_too, struct tc_error *err)
 {
     uint64_t line = s->objects.first_kept;
-    while (line < ix->lines && s->objects.kept_bytes > s->config.keep_bytes) {
+    while (line < ix->lines && is_too_much(s)) {
         gather(ix, &line, c);
         int error = cited_too ? 0 : tc__cite_each(s->dir, mark_cited, NULL, c);
         if (error != 0) {
             return tc__store_io_error(s, error, "read the citations in", s->dir, err);
         }
-        for (size_t i = 0; i < c->count && s->objects.kept_bytes > s->config.keep_bytes; i++) {
+        for (size_t i = 0; i < c->count && is_too_much(s); i++) {
             struct tc__object o;
             if (!c->cited[i] && c->lines[i] + 1 < ix->lines &&
                 tc__index_line(ix, c->lines[i], &o)) {
@@ -97,7 +105,7 @@ tc_status tc__keep(struct tc_store *s, struct tc_error *err)
 {
     struct tc__index ix;
     struct candidates c;
-    if (s->config.keep_bytes == 0 || s->objects.kept_bytes <= s->config.keep_bytes) {
+    if (s->config.keep_bytes == 0 || !is_too_much(s)) {
         return TC_OK;
     }
     int error = tc__index_open(&ix, s->dir);

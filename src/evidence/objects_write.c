@@ -27,8 +27,8 @@ static int write_line(struct tc_store *s, uint64_t line, const struct tc__object
     return error != 0 ? error : tc__sync_file(&s->config.io, s->objects.fd);
 }
 
-/* The line of this object, if it has one: what was left in open/ may. */
-static uint64_t find_line(struct tc_store *s, const struct tc__object *o)
+/* The line of this object, if it has one: what was left in open/ may. What it says in *out. */
+static uint64_t find_line(struct tc_store *s, const struct tc__object *o, struct tc__object *out)
 {
     struct tc__index ix;
     struct tc__object there;
@@ -39,6 +39,7 @@ static uint64_t find_line(struct tc_store *s, const struct tc__object *o)
     uint64_t at = tc__index_search(&ix, o->totals.first);
     if (tc__index_line(&ix, at, &there) && there.seq == o->seq) {
         line = at;
+        *out = there;
     }
     tc__index_close(&ix);
     return line;
@@ -55,7 +56,8 @@ void tc__objects_count(struct tc__objects *objects, const struct tc__object *o, 
 tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o, struct tc_error *err)
 {
     struct tc__objects *objects = &s->objects;
-    uint64_t line = find_line(s, o);
+    struct tc__object before;
+    uint64_t line = find_line(s, o, &before);
     int error = write_line(s, line, o);
     if (error != 0) {
         if (line == objects->lines) {
@@ -63,9 +65,15 @@ tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o, struct
         }
         return index_error(s, error, "write", err);
     }
-    if (line == objects->lines) {
+    bool is_new = line == objects->lines;
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    if (!is_new) {
+        tc__objects_count(objects, &before, false);
+    }
+    tc__objects_count(objects, o, true);
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    if (is_new) {
         objects->lines++;
-        tc__objects_count(objects, o, true);
         objects->last = o->totals.last;
     }
     return TC_OK;
@@ -186,7 +194,6 @@ tc_status tc__objects_open(struct tc_store *s, struct tc_error *err)
                            s->dir);
         }
     }
-    tc__store_count_kept(s);
     atomic_store(&s->shared->next_number, s->objects.last + 1);
     return TC_OK;
 }

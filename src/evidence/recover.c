@@ -22,9 +22,10 @@ static void count(struct tc_store *s, uint64_t torn_bytes, uint64_t damaged)
     (void)pthread_mutex_unlock(&s->shared->mutex);
 }
 
+/* While it is open, numbers are given out by whoever appends: those of older segments are below. */
 static void use_number(struct tc_store *s, uint64_t number)
 {
-    if (number >= tc_store_next_number(s) && number <= TC__NUMBER_MAX) {
+    if (!s->is_open && number >= tc_store_next_number(s) && number <= TC__NUMBER_MAX) {
         atomic_store(&s->shared->next_number, number + 1);
     }
 }
@@ -32,12 +33,12 @@ static void use_number(struct tc_store *s, uint64_t number)
 static int copy_bytes(struct tc_store *s, int from, int to, uint64_t at, uint64_t len)
 {
     while (len > 0) {
-        size_t step = len < TC__BUFFER_BYTES ? (size_t)len : TC__BUFFER_BYTES;
-        ssize_t got = tc__read_at(from, s->buffer, step, at);
+        size_t step = len < TC__SCRATCH_BYTES ? (size_t)len : TC__SCRATCH_BYTES;
+        ssize_t got = tc__read_at(from, s->scratch, step, at);
         if (got <= 0) {
             return got < 0 ? errno : 0;
         }
-        int error = tc__write_all(&s->config.io, to, s->buffer, (size_t)got);
+        int error = tc__write_all(&s->config.io, to, s->scratch, (size_t)got);
         if (error != 0) {
             return error;
         }
@@ -47,7 +48,7 @@ static int copy_bytes(struct tc_store *s, int from, int to, uint64_t at, uint64_
     return 0;
 }
 
-/* A file in quarantine/, whole and durable. The buffer is free then: recovery has no group. */
+/* A file in quarantine/, whole and durable. */
 static int put_file(struct tc_store *s, const char *name, int from, uint64_t at, uint64_t len,
                     struct tc_slice text)
 {
@@ -216,27 +217,17 @@ static int mend_head(struct tc_store *s, const struct tc__segment *g, const stru
 {
     char bytes[TC__HEAD_BYTES];
     struct tc__batch b = {.disk = TC__HEAD_BYTES, .why = "the file's header is damaged"};
-    struct tc__head head = {.first = w->seq, .created_ns = g->created_ns, .id = w->scan.id};
+    /* The version that has all kinds of payloads: what it was is not known. */
+    struct tc__head head = {.first = w->seq,
+                            .created_ns = g->created_ns,
+                            .id = w->scan.id,
+                            .version = TC__SEGMENT_VERSION};
     int error = set_aside(s, w->scan.fd, w->seq, &b);
     if (error != 0) {
         return error;
     }
     tc__head_put(bytes, &head);
     return write_at(s, w->scan.fd, 0, bytes, sizeof bytes);
-}
-
-static int hash(struct tc_store *s, struct tc__segment *g)
-{
-    tc_sha256_init(&g->now.sha);
-    for (uint64_t done = 0; done < g->now.size;) {
-        ssize_t got = tc__read_at(g->fd, s->buffer, TC__BUFFER_BYTES, done);
-        if (got <= 0) {
-            return got < 0 ? errno : EIO;
-        }
-        tc_sha256_update(&g->now.sha, tc_slice_make(s->buffer, (size_t)got));
-        done += (uint64_t)got;
-    }
-    return 0;
 }
 
 /* Cuts, syncs and sums up; from here on the segment is as if it had been written by this process.
@@ -254,30 +245,12 @@ static int settle(struct tc_store *s, struct tc__segment *g, struct walk *w)
     error = error == 0 ? tc__sync_file(&s->config.io, g->fd) : error;
     g->now.size = w->cut_at;
     g->now.table_seen = g->table.seen;
-    error = error == 0 ? hash(s, g) : error;
     if (error == 0 && fcntl(g->fd, F_SETFL, O_APPEND) != 0) {
         error = errno;
     }
     g->id = w->scan.id;
     g->durable = g->now;
     return error;
-}
-
-/* What was known to be lost is cut first: see lose_group. */
-static int cut_abandoned(struct tc_store *s, int fd, uint64_t seq)
-{
-    for (size_t i = 0; i < s->abandoned_count; i++) {
-        struct tc__abandoned *a = &s->abandoned[i];
-        if (a->seq != seq) {
-            continue;
-        }
-        if (s->config.io.truncate(fd, (off_t)a->size) != 0) {
-            return errno;
-        }
-        *a = s->abandoned[--s->abandoned_count];
-        break;
-    }
-    return 0;
 }
 
 /* Nothing in it is a batch. */
@@ -296,7 +269,7 @@ static int remove_segment(struct tc_store *s, struct walk *w, const char *path)
 }
 
 tc_status tc__recover_segment(struct tc_store *s, struct tc__segment *g, uint64_t seq,
-                              enum tc__recovered *out, struct tc_error *err)
+                              uint64_t cut_at, enum tc__recovered *out, struct tc_error *err)
 {
     char path[TC__PATH_MAX];
     tc__path_segment(path, s->dir, seq);
@@ -308,7 +281,9 @@ tc_status tc__recover_segment(struct tc_store *s, struct tc__segment *g, uint64_
     g->table.stride = 1;
     tc__totals_init(&g->now.totals);
     use_number(s, seq);
-    int error = cut_abandoned(s, g->fd, seq);
+    /* What was known to be lost is cut first: see lose_group. */
+    bool cut = cut_at == UINT64_MAX || s->config.io.truncate(g->fd, (off_t)cut_at) == 0;
+    int error = cut ? 0 : errno;
     if (error == 0 && !tc__scan_open(&w.scan, g->fd, s->window)) {
         error = w.scan.error;
     }
@@ -336,36 +311,82 @@ tc_status tc__recover_segment(struct tc_store *s, struct tc__segment *g, uint64_
     return status;
 }
 
+/*
+ * A segment that was written no more when the process died: its end says what is in it. Whoever
+ * seals it looks at all of it.
+ */
+static bool is_ended(struct tc_store *s, uint64_t seq, struct tc__unsealed *out)
+{
+    char path[TC__PATH_MAX];
+    struct tc__scan scan;
+    tc__path_segment(path, s->dir, seq);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ended = fd >= 0 && tc__scan_open(&scan, fd, s->window) && scan.has_head && scan.has_end;
+    if (ended) {
+        *out = (struct tc__unsealed){.seq = seq,
+                                     .size = scan.size,
+                                     .batches = scan.end.totals.batches,
+                                     .body_bytes = scan.end.totals.body_bytes};
+        use_number(s, scan.end.totals.last);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return ended;
+}
+
+/* The last segment is written on if this program wrote it: others have no LZ4 in them. */
+static bool may_go_on(const struct tc__segment *g)
+{
+    char bytes[TC__HEAD_BYTES];
+    struct tc__head head;
+    return tc__read_at(g->fd, bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes &&
+           tc__head_get(bytes, &head) && head.version == TC__SEGMENT_VERSION;
+}
+
+static tc_status recover_one(struct tc_store *s, uint64_t seq, bool is_last, struct tc_error *err)
+{
+    struct tc__unsealed w = {.seq = seq};
+    enum tc__recovered how = TC__RECOVERED_ENDED;
+    if (is_ended(s, seq, &w)) {
+        (void)tc__unsealed_add(s, &w);
+        return TC_OK;
+    }
+    struct tc__segment *g = is_last ? &s->segment : &s->other;
+    TC_TRY(tc__recover_segment(s, g, seq, UINT64_MAX, &how, err));
+    if (how == TC__RECOVERED_GONE) {
+        return TC_OK;
+    }
+    if (is_last && how == TC__RECOVERED && may_go_on(g)) {
+        s->shared->open = g->durable.totals;
+        s->shared->open_bytes = g->durable.size;
+        return TC_OK;
+    }
+    w.size = g->durable.size;
+    w.batches = g->durable.totals.batches;
+    w.body_bytes = g->durable.totals.body_bytes;
+    (void)tc__unsealed_add(s, &w);
+    if (g->fd >= 0) {
+        (void)close(g->fd);
+        g->fd = -1;
+    }
+    return TC_OK;
+}
+
 tc_status tc__recover(struct tc_store *s, struct tc_error *err)
 {
     uint64_t list[TC__OPEN_MAX];
     size_t found = 0;
+    TC_TRY(tc__remove_unfinished(s, err));
     int error = tc__list_open(s->dir, list, TC__OPEN_MAX, &found);
     if (error != 0) {
         return tc__store_io_error(s, error, "list", s->dir, err);
     }
     for (size_t i = 0; i < found; i++) {
-        enum tc__recovered how = TC__RECOVERED;
-        bool is_last = i + 1 == found;
-        struct tc__segment *g = is_last ? &s->segment : &s->other;
-        TC_TRY(tc__recover_segment(s, g, list[i], &how, err));
-        if (how == TC__RECOVERED_GONE || (is_last && how == TC__RECOVERED)) {
-            continue;
-        }
-        if (how == TC__RECOVERED_WAITS) {
-            s->leftovers++;
-            continue;
-        }
-        struct tc_error why;
-        if (s->leftovers > 0) {
-            /* The index is in the order of batches: it waits behind the others. */
-            (void)close(g->fd);
-            g->fd = -1;
-            s->leftovers++;
-        } else if (tc__seal(s, g, how == TC__RECOVERED_ENDED, &why) != TC_OK) {
-            tc__tell(s, "%s; it is tried again", why.message);
-            s->leftovers++;
-        }
+        TC_TRY(recover_one(s, list[i], i + 1 == found, err));
+    }
+    if (!s->config.seals_apart) {
+        tc__seal_all(s);
     }
     return TC_OK;
 }

@@ -72,7 +72,7 @@ void tc__head_put(char *out, const struct tc__head *head)
 {
     memset(out, 0, TC__HEAD_BYTES);
     memcpy(out, HEAD_MAGIC, sizeof HEAD_MAGIC);
-    put32(out + 8, TC__SEGMENT_VERSION);
+    put32(out + 8, head->version);
     put32(out + 12, TC__HEAD_BYTES);
     put64(out + 16, head->first);
     put64(out + 24, (uint64_t)head->created_ns);
@@ -82,11 +82,13 @@ void tc__head_put(char *out, const struct tc__head *head)
 
 bool tc__head_get(const char *bytes, struct tc__head *out)
 {
-    if (memcmp(bytes, HEAD_MAGIC, sizeof HEAD_MAGIC) != 0 ||
-        get32(bytes + 8) != TC__SEGMENT_VERSION || get32(bytes + 12) != TC__HEAD_BYTES ||
+    uint32_t version = get32(bytes + 8);
+    if (memcmp(bytes, HEAD_MAGIC, sizeof HEAD_MAGIC) != 0 || version < TC__SEGMENT_VERSION_ZSTD ||
+        version > TC__SEGMENT_VERSION || get32(bytes + 12) != TC__HEAD_BYTES ||
         get64(bytes + 56) != tc__sum(bytes, 56, 0)) {
         return false;
     }
+    out->version = version;
     out->first = get64(bytes + 16);
     out->created_ns = (int64_t)get64(bytes + 24);
     out->id = get64(bytes + 32);
@@ -109,7 +111,7 @@ void tc__piece_put(char *out, const struct tc__piece *piece, uint64_t offset)
 {
     memcpy(out, PIECE_MAGIC, sizeof PIECE_MAGIC);
     put16(out + 8, TC__PIECE_BYTES);
-    put16(out + 10, piece->kind);
+    put16(out + 10, (uint16_t)(piece->kind | (piece->is_lz4 ? TC__KIND_LZ4 : 0)));
     put32(out + 12, piece->name_len);
     put64(out + 16, piece->number);
     put64(out + 24, (uint64_t)piece->arrival_ns);
@@ -148,8 +150,11 @@ bool tc__piece_get(const char *bytes, uint64_t offset, struct tc__piece *out)
         get16(bytes + 8) != TC__PIECE_BYTES || get64(bytes + 80) != tc__sum(bytes, 80, offset)) {
         return false;
     }
+    uint16_t kind = get16(bytes + 10);
+    bool is_lz4 = kind < TC__KIND_TABLE && (kind & TC__KIND_LZ4) != 0;
     *out = (struct tc__piece){
-        .kind = get16(bytes + 10),
+        .kind = (uint16_t)(is_lz4 ? kind & ~TC__KIND_LZ4 : kind),
+        .is_lz4 = is_lz4,
         .name_len = get32(bytes + 12),
         .number = get64(bytes + 16),
         .arrival_ns = (int64_t)get64(bytes + 24),

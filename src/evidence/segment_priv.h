@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TC__SEGMENT_VERSION 1
+/* 1: payloads are zstd frames. 2: they may be LZ4 blocks too. */
+#define TC__SEGMENT_VERSION_ZSTD 1
+#define TC__SEGMENT_VERSION 2
 #define TC__HEAD_BYTES 64
 #define TC__PIECE_BYTES 88
 #define TC__ENTRY_BYTES 16
@@ -32,6 +34,8 @@
 /* Kinds that are no batch of anyone: what was damaged and set aside; the table and the end. */
 #define TC__KIND_SKIP 0xfffe
 #define TC__KIND_TABLE 0xfffd
+/* Added to the kind of a batch whose payload is an LZ4 block. */
+#define TC__KIND_LZ4 0x0100
 /* The table is the payload of a piece, and the end record its last bytes, so the file's too. */
 #define TC__TABLE_BYTES_MAX (TC__TABLE_MAX * TC__ENTRY_BYTES + TC__END_BYTES)
 
@@ -39,6 +43,7 @@ struct tc__head {
     uint64_t first;     /* number of the first batch */
     int64_t created_ns; /* its arrival */
     uint64_t id;        /* random; every piece has it too */
+    uint32_t version;   /* TC__SEGMENT_VERSION_ZSTD or TC__SEGMENT_VERSION */
 };
 
 struct tc__piece {
@@ -52,6 +57,7 @@ struct tc__piece {
     uint64_t id;
     uint32_t name_len;
     uint16_t kind;
+    bool is_lz4; /* the payload is an LZ4 block, otherwise a zstd frame */
 };
 
 /* On disk, header and name and payload. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening, closing, and what other threads ask. The way of a batch is in append.c. */
+#include "evidence/pack_priv.h"
 #include "evidence/store_priv.h"
 
-#define ZSTD_STATIC_LINKING_ONLY /* a compressor in memory of ours never allocates */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -77,24 +77,18 @@ tc_status tc__store_io_error(struct tc_store *s, int error, const char *what, co
 
 static tc_status set_up_memory(struct tc_store *s, struct tc_error *err)
 {
-    size_t workspace = ZSTD_estimateCCtxSize(s->config.compression);
     s->shared = calloc(1, sizeof *s->shared);
     s->window = malloc(TC__WINDOW_BYTES);
     s->buffer = malloc(TC__BUFFER_BYTES + TC__WINDOW_BYTES);
-    s->compressor_memory = malloc(workspace);
-    if (s->shared == NULL || s->window == NULL || s->buffer == NULL ||
-        s->compressor_memory == NULL || pthread_mutex_init(&s->shared->mutex, NULL) != 0) {
+    s->scratch = malloc(TC__SCRATCH_BYTES);
+    s->lz4_state = malloc(tc__lz4_state_bytes());
+    if (s->shared == NULL || s->window == NULL || s->buffer == NULL || s->scratch == NULL ||
+        s->lz4_state == NULL || pthread_mutex_init(&s->shared->mutex, NULL) != 0) {
         free(s->shared);
         s->shared = NULL;
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the evidence store");
     }
-    s->compressor = ZSTD_initStaticCCtx(s->compressor_memory, workspace);
-    /* Memory of ours comes without the defaults, such as that a frame says how long its content is.
-     */
-    if (s->compressor == NULL ||
-        ZSTD_isError(ZSTD_CCtx_reset(s->compressor, ZSTD_reset_session_and_parameters)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_compressionLevel,
-                                            s->config.compression))) {
+    if (s->config.compression < ZSTD_minCLevel() || s->config.compression > ZSTD_maxCLevel()) {
         return tc_fail(err, TC_E_USAGE, 0, "evidence compression level %d is not one of zstd's",
                        s->config.compression);
     }
@@ -185,7 +179,6 @@ tc_status tc_store_open(const char *dir, const struct tc_store_config *config,
         tc_store_close(s);
         return status;
     }
-    tc__store_count_kept(s);
     s->say = NULL;
     s->is_open = true;
     *out_store = s;
@@ -216,7 +209,8 @@ void tc_store_close(struct tc_store *s)
     close_fd(s->objects.fd);
     close_fd(s->dir_fd);
     close_fd(s->lock_fd);
-    free(s->compressor_memory);
+    free(s->lz4_state);
+    free(s->scratch);
     free(s->buffer);
     free(s->window);
     free(s->shared);
@@ -240,22 +234,20 @@ bool tc_store_has_room(struct tc_store *s)
     return room;
 }
 
-void tc__store_count_kept(struct tc_store *s)
-{
-    struct tc_store_stats *stats = &s->shared->stats;
-    bool is_open = s->segment.fd >= 0;
-    const struct tc__totals *open = &s->segment.durable.totals;
-    stats->object_bytes = s->objects.kept_bytes;
-    stats->kept_batches = s->objects.kept_batches + (is_open ? open->batches : 0);
-    stats->kept_body_bytes = s->objects.kept_body_bytes + (is_open ? open->body_bytes : 0);
-    stats->kept_bytes = s->objects.kept_bytes + (is_open ? s->segment.durable.size : 0);
-}
-
 void tc_store_stats(const struct tc_store *s, struct tc_store_stats *out)
 {
     struct tc__shared *shared = s->shared;
     (void)pthread_mutex_lock(&shared->mutex);
     *out = shared->stats;
+    out->object_bytes = s->objects.kept_bytes;
+    out->waiting_bytes = shared->waiting_bytes;
+    out->kept_batches = s->objects.kept_batches + shared->open.batches;
+    out->kept_body_bytes = s->objects.kept_body_bytes + shared->open.body_bytes;
+    out->kept_bytes = s->objects.kept_bytes + shared->waiting_bytes + shared->open_bytes;
+    for (size_t i = 0; i < shared->waiting_count; i++) {
+        out->kept_batches += shared->waiting[i].batches;
+        out->kept_body_bytes += shared->waiting[i].body_bytes;
+    }
     (void)pthread_mutex_unlock(&shared->mutex);
     out->full = atomic_load(&shared->full);
 }

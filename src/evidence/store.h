@@ -69,16 +69,16 @@ struct tc_store_io {
     int (*unlink)(const char *path); /* of whole files (files.h) */
 };
 
-/* By measurement (`tracecore-bench evidence`): faster levels save little time and lose much room,
- * slower ones the other way round. */
-#define TC_STORE_COMPRESSION_DEFAULT (-2)
+/* By measurement (docs/decisions/0025): slower levels cost much time and save little room. */
+#define TC_STORE_COMPRESSION_DEFAULT 1
 
 struct tc_store_config {
     size_t segment_bytes;   /* a segment is sealed at this size on disk */
     int64_t segment_ns;     /* or at this age */
     uint64_t keep_bytes;    /* objects beyond this are deleted, oldest uncited first; 0: keep all */
     uint64_t reserve_bytes; /* of the disk that stay free: below it the store is full */
-    int compression;        /* zstd level, negative is faster */
+    int compression;        /* zstd level of what is sealed, negative is faster */
+    bool seals_apart;       /* tc_store_seal is called; otherwise commits seal */
     struct tc_store_io io;
 };
 
@@ -92,10 +92,12 @@ struct tc_store_stats {
     uint64_t torn_count;
     uint64_t damaged; /* batches found damaged and set aside */
     uint64_t sealed;
+    uint64_t sealed_hot;    /* of them as they were written, not with zstd: see tc_store_seal */
     uint64_t seal_failures; /* the segment waits, and it is tried again */
     uint64_t deleted;
-    uint64_t object_bytes; /* on disk now, sealed */
-    /* What is there now, sealed or in the segment that is open, by whichever process. */
+    uint64_t object_bytes;  /* on disk now, sealed */
+    uint64_t waiting_bytes; /* in segments that are full and wait to be sealed */
+    /* What is there now, sealed or not, by whichever process. */
     uint64_t kept_batches;
     uint64_t kept_body_bytes;
     uint64_t kept_bytes; /* on disk */
@@ -131,9 +133,27 @@ TC_CHECKED tc_status tc_store_append(struct tc_store *s, const struct tc_batch *
                                      struct tc_error *err);
 /*
  * Makes the group durable. On failure none of it is: the file is cut back to what was durable, or
- * left behind for a new one, and later groups may succeed. Seals and deletes when it is time.
+ * left behind for a new one, and later groups may succeed. A segment that is full is ended, and
+ * sealed unless config.seals_apart.
  */
 TC_CHECKED tc_status tc_store_commit(struct tc_store *s, struct tc_error *err);
+
+/* Asked between two steps of tc_store_seal, each of about a millisecond: it may sleep, and returns
+ * false when sealing is to stop. */
+struct tc_store_pause {
+    bool (*go_on)(void *context); /* NULL: always */
+    void *context;
+};
+/*
+ * Seals the oldest segment that waits, if there is one, and deletes objects beyond keep_bytes.
+ * Segments are written with LZ4; this compresses them anew with zstd. When too many wait (see
+ * docs/evidence.md), or that fails, the segment becomes an object as it is. Takes no lock that an
+ * append or a commit waits for longer than for a few instructions. With config.seals_apart, from
+ * one thread at a time. TC_E_AGAIN: it was stopped, and the segment waits; TC_E_IO: it waits too,
+ * and is to be tried again.
+ */
+TC_CHECKED tc_status tc_store_seal(struct tc_store *s, const struct tc_store_pause *pause,
+                                   bool *out_sealed, struct tc_error *err);
 /* Whether there may be room again: cheap, to be asked before taking a batch when full. */
 bool tc_store_has_room(struct tc_store *s);
 

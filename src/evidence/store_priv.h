@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer of the store. One thread appends, commits, seals and deletes; cite, stats and has_room
- * come from any.
+ * The writer of the store. One thread appends and commits: the segment, the buffer and the group
+ * are its own. One seals and deletes, which may be another: objects.idx, `other`, `window` and
+ * `scratch` are its own. What they share is under the mutex: the stats, the figures of the objects,
+ * and the list of the segments that wait to be sealed. cite, stats and has_room come from any.
  */
 #ifndef TC_EVIDENCE_STORE_PRIV_H
 #define TC_EVIDENCE_STORE_PRIV_H
@@ -21,8 +23,8 @@
 #define TC__PIECE_BODY ((size_t)512 << 10)
 /* Segments in open/ that are looked at. More than one is there only after failures. */
 #define TC__OPEN_MAX 1024
-/* Of which the true length is remembered while they cannot be cut. */
-#define TC__ABANDONED_MAX 16
+/* What is read or written at once when a segment is sealed; a table with its end fits. */
+#define TC__SCRATCH_BYTES ((size_t)256 << 10)
 
 /* Every `stride`-th batch of the segment, from the first. */
 struct tc__table {
@@ -36,7 +38,6 @@ struct tc__table {
 struct tc__mark {
     uint64_t size; /* bytes in the file */
     struct tc__totals totals;
-    struct tc_sha256 sha;
     uint64_t table_seen;
 };
 
@@ -55,15 +56,24 @@ struct tc__segment {
     struct tc__table table;
 };
 
-struct tc__abandoned {
+/* A segment in open/ that is written no more. */
+struct tc__unsealed {
     uint64_t seq;
-    uint64_t size;
+    uint64_t size;  /* where it ends, whatever is in the file */
+    bool needs_cut; /* what stands behind that was lost, or is half of an end */
+    uint64_t batches;
+    uint64_t body_bytes;
 };
 
 /* What other threads see. */
 struct tc__shared {
     pthread_mutex_t mutex;
     struct tc_store_stats stats;
+    struct tc__totals open; /* durable in the segment being written, and its bytes on disk */
+    uint64_t open_bytes;
+    struct tc__unsealed waiting[TC__OPEN_MAX]; /* oldest first */
+    size_t waiting_count;
+    uint64_t waiting_bytes;
     atomic_bool full;
     atomic_uint_fast64_t next_number;
 };
@@ -83,26 +93,24 @@ struct tc_store {
     struct tc__segment other; /* one that is sealed later */
     char *buffer;             /* TC__BUFFER_BYTES and a piece */
     size_t buffer_len;
-    void *compressor_memory;
-    struct ZSTD_CCtx_s *compressor;
-    char *window; /* for recovery and for sealing what was left behind */
+    void *lz4_state;
+    char *window;  /* for recovery and for sealing */
+    char *scratch; /* the same */
     uint64_t group_batches;
     uint64_t group_bytes_in;
     uint64_t since_space; /* bytes written since free space was last looked at */
 
     struct tc__objects objects;
-    size_t leftovers;   /* segments in open/ besides this one that wait to be sealed */
-    uint64_t seal_wait; /* commits until that is tried again */
-    struct tc__abandoned abandoned[TC__ABANDONED_MAX];
-    size_t abandoned_count;
+    uint64_t seal_wait; /* commits until sealing is tried again, where commits do it */
 };
 
 /* One line for whoever opens the store. */
 void tc__tell(const struct tc_store *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Brings the stats of what is kept up to date. The mutex is held, or nobody else knows s yet. */
-void tc__store_count_kept(struct tc_store *s);
+/* Puts a segment behind those that wait. False: there is no room in the list; the next start finds
+ * the file. */
+bool tc__unsealed_add(struct tc_store *s, const struct tc__unsealed *w);
 
 void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
 
@@ -129,17 +137,34 @@ enum tc__recovered {
     TC__RECOVERED_WAITS, /* it needs repair, which failed: it stays as it is */
 };
 
-/* One segment: cuts a torn tail, sets aside what is damaged, sums it up in g. */
+/* One segment: cuts it at `cut_at` (UINT64_MAX: nowhere) and where its tail is torn, sets aside
+ * what is damaged, sums it up in g. */
 TC_CHECKED tc_status tc__recover_segment(struct tc_store *s, struct tc__segment *g, uint64_t seq,
-                                         enum tc__recovered *out, struct tc_error *err);
+                                         uint64_t cut_at, enum tc__recovered *out,
+                                         struct tc_error *err);
 
-/* Ends a segment whose bytes are all durable and makes an object of it; closes it in any case. On
- * failure it stays in open/, to be sealed later. */
-TC_CHECKED tc_status tc__seal(struct tc_store *s, struct tc__segment *g, bool has_end,
-                              struct tc_error *err);
-/* After a commit: seals what is due and what was left behind, deletes what is too much. What fails
- * is counted and tried again. */
-void tc__tidy(struct tc_store *s, bool seal_is_due);
+/* Writes table and end record behind the batches of g and syncs. `buffer` has TC__SCRATCH_BYTES. */
+TC_CHECKED tc_status tc__put_end(struct tc_store *s, struct tc__segment *g, char *buffer,
+                                 struct tc_sha256 *sha, struct tc_error *err);
+/* The segment being written is written no more: it waits to be sealed. */
+void tc__retire_segment(struct tc_store *s, bool needs_cut);
+/* The same, with its end behind it. */
+void tc__rotate(struct tc_store *s);
+/* After a commit, where commits seal: seals all that waits. What fails is counted, and tried again
+ * later. */
+void tc__seal_all(struct tc_store *s);
+
+/*
+ * Writes the segment that is open in io_segment, and has its end, anew with zstd, and puts that in
+ * its place: a reader finds the one or the other, whole. On success io_segment is the new one, and
+ * *out_sha of all its bytes. TC_E_MALFORMED: something in it is damaged; TC_E_AGAIN: `pause` said
+ * so. On failure the segment is as it was.
+ */
+TC_CHECKED tc_status tc__repack(struct tc_store *s, struct tc__segment *io_segment,
+                                const struct tc_store_pause *pause, struct tc_sha256 *out_sha,
+                                struct tc_error *err);
+/* Removes what a process that died while it did that has left. */
+TC_CHECKED tc_status tc__remove_unfinished(struct tc_store *s, struct tc_error *err);
 /* Deletes objects beyond keep_bytes. */
 TC_CHECKED tc_status tc__keep(struct tc_store *s, struct tc_error *err);
 

@@ -14,6 +14,7 @@
 #include "server/ingest.h"
 #include "server/remote_write.h"
 #include "server/run_book.h"
+#include "server/sealer.h"
 #include "server/sources/sources.h"
 #include "server/upload.h"
 #include "server/warehouse/feed.h"
@@ -55,6 +56,7 @@ struct tc_daemon {
     struct tc_warehouse_service *warehouse;
     struct tc_body_checker *checker;
     struct tc_committer *committer;
+    struct tc_sealer *sealer;
     struct tc_ingest *ingest;
     struct tc_upload *upload;
     struct tc_source_set *sources;

@@ -90,9 +90,11 @@ static void refresh_store(const struct tc_daemon *d)
     tc_counter_set(TC_COUNT_EVIDENCE_TORN_BYTES, s.torn_bytes);
     tc_counter_set(TC_COUNT_EVIDENCE_DAMAGED, s.damaged);
     tc_counter_set(TC_COUNT_EVIDENCE_SEALED, s.sealed);
+    tc_counter_set(TC_COUNT_EVIDENCE_SEALED_HOT, s.sealed_hot);
     tc_counter_set(TC_COUNT_EVIDENCE_DELETED, s.deleted);
     tc_counter_set(TC_COUNT_EVIDENCE_CITED, s.cited);
     tc_gauge(TC_COUNT_EVIDENCE_OBJECT_BYTES, (int64_t)s.object_bytes);
+    tc_gauge(TC_COUNT_EVIDENCE_WAITING_BYTES, (int64_t)s.waiting_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_KEPT_BATCHES, (int64_t)s.kept_batches);
     tc_gauge(TC_COUNT_EVIDENCE_KEPT_BODY_BYTES, (int64_t)s.kept_body_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_KEPT_BYTES, (int64_t)s.kept_bytes);

@@ -88,10 +88,10 @@ describe('after a newer tracecore', () => {
     const daemon = await used('newer_segment');
     const file = only(path.join(daemon.dataDir, 'evidence/open'), '.seg');
     const bytes = fs.readFileSync(file);
-    bytes.writeUInt32LE(2, 8);
+    bytes.writeUInt32LE(3, 8);
     bytes.writeUInt32LE(128, 12);
     fs.writeFileSync(file, bytes);
-    await refuses(daemon, [/\.seg/, /format version 2/, /up to 1/, /newer tracecore/]);
+    await refuses(daemon, [/\.seg/, /format version 3/, /up to 2/, /newer tracecore/]);
   });
 
   test('a log of verdicts of a newer version is refused, before the evidence is repaired', async () => {

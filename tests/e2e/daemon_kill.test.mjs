@@ -2,6 +2,7 @@
 // kill -9 at random moments under load, a few rounds; `./dev bench --chaos` does 200. No
 // acknowledged record is lost or changed, no incident is lost or opened twice.
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -28,6 +29,34 @@ describe('killed under load', () => {
       assert.ok(figures.incidents > 0, 'there were incidents');
     });
   }
+});
+
+describe('killed while segments are compressed anew', () => {
+  test('nothing is lost, nothing is left over, and all of it is sealed in the end', async () => {
+    const daemon = new Daemon(space.file('anew'), { evidence: { segment_bytes: '64KiB' } });
+    daemons.push(daemon);
+    const folder = path.join(daemon.dataDir, 'evidence/open');
+    const files = (end) => fs.readdirSync(folder).filter((file) => file.endsWith(end)).length;
+    const records = Array.from({ length: 8 }, () => ({ body: crypto.randomBytes(8000).toString('hex'), severity: 9 }));
+    await daemon.start();
+    let sent = 0;
+    for (let life = 0; life < 6; life++) {
+      for (let i = 0; i < 10; i++, sent++) {
+        assert.equal((await post(daemon.http, 'logs', logs({ 'host.name': `gpu-${sent}` }, records))).status, 200);
+      }
+      await daemon.kill();
+      await daemon.start();
+    }
+    await until('all full segments to be objects', async () => (await daemon.metrics()).sum('tracecore_evidence_waiting_bytes') === 0, 60000);
+    assert.equal(daemon.batches().length, sent);
+    assert.equal(files('.new'), 0);
+    assert.ok(files('.seg') <= 1);
+    daemon.assertWhole();
+    const index = fs.readFileSync(path.join(daemon.dataDir, 'evidence/objects.idx'), 'latin1').trimEnd().split('\n');
+    assert.ok(index.length >= sent / 3, `${index.length} objects`);
+    assert.equal(daemon.verify().status, 0);
+    await daemon.stop();
+  });
 });
 
 describe('what a crash or a disk left behind', () => {
