@@ -14,6 +14,7 @@
 #include "source/kmsg.h"
 #include "source/kubernetes/kubernetes.h"
 #include "source/ncclras/ncclras.h"
+#include "source/nvml/nvml.h"
 #include "source/scrape/scrape.h"
 #include "source/slurm/slurm.h"
 #include "support/faulty.h"
@@ -66,6 +67,12 @@ static tc_status make_ncclras(void **out, struct tc_error *err)
     return tc_ncclras_create(&config, out, err);
 }
 
+static tc_status make_nvml(void **out, struct tc_error *err)
+{
+    struct tc_nvml_config config = {.library = "none.so", .node = TC_LIT("n")};
+    return tc_nvml_create(&config, out, err);
+}
+
 static tc_status make_kubernetes(void **out, struct tc_error *err)
 {
     struct tc_kubernetes_config config = {.url = "http://h:1",
@@ -86,7 +93,8 @@ static void sources_without_memory(void **state)
     } kinds[] = {{&tc_source_files, make_files},     {&tc_source_dumps, make_dumps},
                  {&tc_source_kmsg, make_kmsg},       {&tc_source_journal, make_journal},
                  {&tc_source_scrape, make_scrape},   {&tc_source_slurm, make_slurm},
-                 {&tc_source_ncclras, make_ncclras}, {&tc_source_kubernetes, make_kubernetes}};
+                 {&tc_source_ncclras, make_ncclras}, {&tc_source_kubernetes, make_kubernetes},
+                 {&tc_source_nvml, make_nvml}};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         long at = 0;

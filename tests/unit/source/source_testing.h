@@ -188,7 +188,7 @@ static inline void append(const struct world *w, const char *name, const char *t
 }
 
 /* Whether all that was put is this, by now. */
-static bool has_text(struct world *w, const char *text)
+static inline bool has_text(struct world *w, const char *text)
 {
     (void)pthread_mutex_lock(&w->lock);
     bool is = tc_slice_eq(tc_grow_slice(&w->text), tc_slice_cstr(text));
@@ -196,7 +196,7 @@ static bool has_text(struct world *w, const char *text)
     return is;
 }
 
-static void await_text(struct world *w, const char *text)
+static inline void await_text(struct world *w, const char *text)
 {
     int64_t until_ns = tc_mono_ns() + PATIENCE_NS;
     while (!has_text(w, text)) {
