@@ -46,7 +46,7 @@ describe('NVML beside the kernel\'s log', () => {
 
   test('one fault that both tell of is one incident, with all names of the GPU', async () => {
     say('both', 'links 4\nevent 1 1 79\n');
-    fs.appendFileSync(space.file('kmsg'), '4,1,98765,-;NVRM: Xid (PCI:0000:3c:00): 79, pid=4711, name=python, GPU has fallen off the bus.\n');
+    fs.appendFileSync(space.file('kmsg'), `4,1,${Math.floor(Number(process.hrtime.bigint() / 1000n))},-;NVRM: Xid (PCI:0000:3c:00): 79, pid=4711, name=python, GPU has fallen off the bus.\n`);
     await daemon.untilVerdicts('the incident', 1, 30000);
     say('both', 'links 4\nevent 1 1 79\nlost 1\n');
     await until('the lost GPU to be stored', () => daemon.bodies().some((one) => /GPU is lost/u.test(one.body)), 30000);
