@@ -259,7 +259,8 @@ static tc_status add_ncclras(struct tc_source_set *s, const struct local *local,
 static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
 {
     const struct tc_config *c = s->parts.config;
-    bool is_named = c->sources_kubernetes_url[0] != '\0';
+    bool has_file = c->sources_kubernetes_kubeconfig[0] != '\0';
+    bool is_named = has_file || c->sources_kubernetes_url[0] != '\0';
     if (!is_wanted(c->sources_kubernetes_enabled, is_named || tc_kubernetes_is_there())) {
         return TC_OK;
     }
@@ -269,6 +270,8 @@ static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
         .ca_file = c->sources_kubernetes_ca_file,
         .cert_file = c->sources_kubernetes_cert_file,
         .key_file = c->sources_kubernetes_key_file,
+        .kubeconfig = c->sources_kubernetes_kubeconfig,
+        .context = c->sources_kubernetes_context,
         .node = tc_slice_cstr(c->sources_kubernetes_node),
         .watch_ns = c->sources_kubernetes_watch,
     };
@@ -283,8 +286,9 @@ static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
     if (status != TC_OK) {
         return tc_fail(err, status, 0, "sources.kubernetes: %s", why.message);
     }
-    say_watched(&tc_source_kubernetes,
-                is_named ? tc_slice_cstr(config.url) : TC_LIT("this cluster"));
+    say_watched(&tc_source_kubernetes, has_file   ? tc_slice_cstr(config.kubeconfig)
+                                       : is_named ? tc_slice_cstr(config.url)
+                                                  : TC_LIT("this cluster"));
     return tc_source_set_add(s, &tc_source_kubernetes, tc_source_kubernetes.name, state, err);
 }
 
