@@ -502,8 +502,9 @@ static void what_is_no_api_server_fails(void **state)
 static void a_server_that_asks_for_time_gets_it(void **state)
 {
     static const struct peer_step STEP = {
-        .act = PEER_REPLY,
-        .text = "HTTP/1.1 429 Later\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"};
+        .act = PEER_REPLY_CLOSE,
+        .text = "HTTP/1.1 429 Later\r\nConnection: close\r\nRetry-After: 60\r\n"
+                "Content-Length: 0\r\n\r\n"};
     char url[64];
     void *source = NULL;
     struct world *w = world_create();
