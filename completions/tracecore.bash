@@ -40,11 +40,11 @@ _tracecore() {
             return
             ;;
         --only)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash source_failing straggler thermal_throttle xid_correlation"
             return
             ;;
         --disable)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash source_failing straggler thermal_throttle xid_correlation"
             return
             ;;
         --set)

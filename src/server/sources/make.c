@@ -323,5 +323,6 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
     TC_TRY(add_scrape(s, &local, err));
     TC_TRY(add_slurm(s, err));
     TC_TRY(add_ncclras(s, &local, err));
-    return add_kubernetes(s, err);
+    TC_TRY(add_kubernetes(s, err));
+    return s->count == 0 ? TC_OK : tc__source_set_add_outages(s, local.node, err);
 }
