@@ -31,7 +31,7 @@ struct world {
     pthread_mutex_t lock;
     struct tc_grow text;  /* bodies, one after the other */
     struct tc_grow notes; /* "name|node|job|format|tz\n" of each chunk */
-    size_t chunks;
+    _Atomic size_t chunks;
     struct kept kept[512];
     size_t kept_count;
     int puts_left;     /* until the process is killed; -1: it is not */
