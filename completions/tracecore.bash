@@ -40,11 +40,11 @@ _tracecore() {
             return
             ;;
         --only)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash source_failing straggler thermal_throttle xid_correlation"
             return
             ;;
         --disable)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash source_failing straggler thermal_throttle xid_correlation"
             return
             ;;
         --set)
@@ -137,9 +137,18 @@ _tracecore() {
         --api)
             return
             ;;
+        --cacert)
+            return
+            ;;
+        --cert)
+            return
+            ;;
+        --key)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --brief --all --job --color --node --since --follow --api --help"
+            _tracecore_words "--json --brief --all --job --color --node --since --follow --api --cacert --cert --key --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words ""
         fi
@@ -149,9 +158,18 @@ _tracecore() {
         --api)
             return
             ;;
+        --cacert)
+            return
+            ;;
+        --cert)
+            return
+            ;;
+        --key)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--api --json --help"
+            _tracecore_words "--api --cacert --cert --key --json --help"
         fi
         ;;
     alert)
@@ -446,9 +464,18 @@ _tracecore() {
         --api)
             return
             ;;
+        --cacert)
+            return
+            ;;
+        --cert)
+            return
+            ;;
+        --key)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--data-dir --api --help"
+            _tracecore_words "--data-dir --api --cacert --cert --key --help"
         fi
         ;;
     publish)

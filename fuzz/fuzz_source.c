@@ -88,6 +88,17 @@ static void read_scrape(struct tc_slice text)
     }
 }
 
+static void read_kubeconfig(struct tc_slice text)
+{
+    struct tc__kube_account account = {0};
+    struct tc_error err = {0};
+    tc_status status =
+        tc__kube_config_parse(text, "/etc/tracecore/kubeconfig", TC_EMPTY, &account, &err);
+    TC_ASSERT(status == TC_OK ? account.url[0] != '\0' : err.message[0] != '\0');
+    TC_ASSERT(strlen(account.token) < sizeof account.token);
+    tc__kube_account_fini(&account);
+}
+
 static enum tc__kube_verdict judge_line(void *context, struct tc_slice line)
 {
     struct tc__kube_event event = tc__kube_event_read(line);
@@ -169,5 +180,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)tc_dump_is_whole(text);
     read_scrape(text);
     read_kubernetes(text);
+    read_kubeconfig(text);
     return 0;
 }

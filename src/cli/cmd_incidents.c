@@ -42,6 +42,7 @@ struct memory {
 struct asked {
     struct tc_story_args story;
     const char *url;
+    struct tc_http_tls tls;
     const char *incident;
     bool follow;
 };
@@ -69,6 +70,7 @@ static const struct tc_option OPTIONS[] = {
             .letter = 'F'),
     TC_TEXT("api", "URL", struct asked, url,
             "Where the daemon's API is (api.listen); " TC_DAEMON_API_DEFAULT " by default."),
+    TC_DAEMON_TLS_OPTIONS(struct asked, tls),
 };
 
 /* ---- reading the answer ---- */
@@ -348,7 +350,7 @@ static int ask(const struct asked *asked)
     struct tc_daemon daemon;
     struct tc_output out;
     struct answer *a = calloc(1, sizeof *a);
-    if (a == NULL || !tc_daemon_open(&daemon, "incidents", asked->url)) {
+    if (a == NULL || !tc_daemon_open(&daemon, "incidents", asked->url, &asked->tls)) {
         free(a);
         return TC_EXIT_BAD;
     }

@@ -13,12 +13,14 @@
 
 struct asked {
     const char *url;
+    struct tc_http_tls tls;
     bool json;
 };
 
 static const struct tc_option OPTIONS[] = {
     TC_TEXT("api", "URL", struct asked, url,
             "Where the daemon's API is (api.listen); " TC_DAEMON_API_DEFAULT " by default."),
+    TC_DAEMON_TLS_OPTIONS(struct asked, tls),
     TC_FLAG("json", struct asked, json, "The daemon's answer as it is, one JSON object."),
 };
 
@@ -197,13 +199,13 @@ static int show(struct tc_slice body, bool json)
     return tc_output_end(&out, "status", good ? TC_EXIT_OK : TC_EXIT_BAD);
 }
 
-static int ask(const char *url, bool json)
+static int ask(const struct asked *a)
 {
     struct tc_daemon daemon;
     struct tc_slice body;
     int code = TC_EXIT_BAD;
-    if (tc_daemon_open(&daemon, "status", url)) {
-        code = tc_daemon_get(&daemon, "/api/v1/status", &body) ? show(body, json) : TC_EXIT_BAD;
+    if (tc_daemon_open(&daemon, "status", a->url, &a->tls)) {
+        code = tc_daemon_get(&daemon, "/api/v1/status", &body) ? show(body, a->json) : TC_EXIT_BAD;
         tc_daemon_close(&daemon);
     }
     return code;
@@ -219,7 +221,7 @@ static int run(int argc, char **argv)
     if (optind < argc) {
         return tc_command_refuse(&tc_command_status, "it takes no arguments");
     }
-    return ask(a.url, a.json);
+    return ask(&a);
 }
 
 const struct tc_command tc_command_status = {

@@ -14,12 +14,18 @@
 /* Of what a daemon says about a refusal. */
 #define REASON_MAX 240
 
-bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url)
+bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url,
+                    const struct tc_http_tls *tls)
 {
     struct tc_error err = {0};
     *d = (struct tc_daemon){.command = command, .url = url};
     if (tc_http_client_create(url, TIMEOUT_NS, &d->client, &err) != TC_OK) {
         tc_say(command, "--api: %s", err.message);
+        return false;
+    }
+    if (tls != NULL && tc_http_client_tls(d->client, tls, &err) != TC_OK) {
+        tc_say(command, "%s", err.message);
+        tc_daemon_close(d);
         return false;
     }
     return true;

@@ -20,8 +20,18 @@ struct tc_daemon {
     bool silent; /* nothing is said when it does not answer */
 };
 
-/* False when the URL is wrong, which was said. Borrows both texts. */
-bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url);
+/* Of a daemon that speaks https; member is a struct tc_http_tls. */
+#define TC_DAEMON_TLS_OPTIONS(type, member)                                                       \
+    TC_TEXT("cacert", "FILE", type, member.ca_file,                                               \
+            "PEM file with the authority of the daemon's certificate, instead of the system's."), \
+        TC_TEXT("cert", "FILE", type, member.cert_file,                                           \
+                "PEM file with our certificate, for a daemon that wants one "                     \
+                "(api.tls.client_ca)."),                                                          \
+        TC_TEXT("key", "FILE", type, member.key_file, "PEM file with its key.")
+
+/* False when the URL or a file is wrong, which was said. Borrows all. */
+bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url,
+                    const struct tc_http_tls *tls);
 void tc_daemon_close(struct tc_daemon *d);
 
 /* A GET with the token of the environment; any status is TC_OK. Nothing is said. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with values only together. A key that is itself mistaken is not compared. */
 #include "base/assert.h"
+#include "base/os/host.h"
 #include "base/units.h"
 #include "config/config_priv.h"
 
@@ -84,17 +85,6 @@ static void check_order(struct tc__config_load *l, enum tc_config_key small,
     }
 }
 
-static bool config_is_loopback(struct tc_slice host)
-{
-    /* 127.0.0.0/8, and no name that only begins so. */
-    bool is_number = tc_slice_starts(host, TC_LIT("127."));
-    for (size_t i = 0; i < host.len; i++) {
-        is_number = is_number && ((host.ptr[i] >= '0' && host.ptr[i] <= '9') || host.ptr[i] == '.');
-    }
-    return is_number || tc_slice_eq(host, TC_LIT("::1")) ||
-           tc_slice_eq_nocase(host, TC_LIT("localhost"));
-}
-
 static bool is_wildcard(struct tc_slice host)
 {
     return tc_slice_eq(host, TC_LIT("0.0.0.0")) || tc_slice_eq(host, TC_LIT("::"));
@@ -123,7 +113,7 @@ static bool is_open(const struct tc_config *c, const struct listener *at)
     struct tc_slice host;
     uint16_t port = 0;
     return !c->insecure && text_of(c, at->cert).len == 0 &&
-           tc__config_address(text_of(c, at->listen), &host, &port) && !config_is_loopback(host);
+           tc__config_address(text_of(c, at->listen), &host, &port) && !tc_host_is_loopback(host);
 }
 
 const char *tc__config_exposed_without(const struct tc_config *running,

@@ -50,7 +50,8 @@
     X(CHECKPOINT, "checkpoint", train)         /* a checkpoint began, ended or failed */           \
     X(ADDRESS, "address", address)             /* what a node or a pod is called on the network */ \
     X(RANK_EXIT, "rank_exit", exit)            /* a process of a training job ended badly */       \
-    X(GPU_HEALTH, "gpu_health", health)        /* what DCGM or the driver diagnoses of a GPU */
+    X(GPU_HEALTH, "gpu_health", health)        /* what DCGM or the driver diagnoses of a GPU */    \
+    X(SOURCE_STATE, "source_state", source)    /* a source of a daemon fails, or works again */
 
 enum tc_event_kind {
 #define TC_EVENT_KIND_ENUM(name, text, payload) TC_EVENT_##name,
@@ -272,6 +273,13 @@ struct tc_ev_health {
     struct tc_slice message;
 };
 
+struct tc_ev_source {
+    struct tc_slice source; /* "scrape" */
+    struct tc_slice state;  /* "failing", "ok" */
+    struct tc_slice message;
+    int64_t since_ns; /* when it began to fail, or to work */
+};
+
 /* Zero means "not known" for slices; rank, pid and gpu_index are -1 then. */
 struct tc_scope {
     struct tc_slice node;
@@ -324,6 +332,7 @@ struct tc_event {
         struct tc_ev_address address;
         struct tc_ev_exit exit;
         struct tc_ev_health health;
+        struct tc_ev_source source;
     };
 };
 

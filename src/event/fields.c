@@ -4,7 +4,7 @@
 #include "base/assert.h"
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
-#define ALL (BIT(GPU_HEALTH) * 2 - 1)
+#define ALL (BIT(SOURCE_STATE) * 2 - 1)
 #define KERNEL_FAULT                                                                 \
     (BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) | BIT(NETWORK_FAULT) | BIT(STUCK_TASK) | \
      BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(GPU_INVENTORY))
@@ -174,6 +174,11 @@ static const struct tc_field FIELDS[] = {
           "thermal, memory, nvlink, pcie, power, driver or other"),
     FIELD("severity", BIT(GPU_HEALTH), STRING, health.severity, 0, "warning or failure"),
     FIELD("message", BIT(GPU_HEALTH), STRING, health.message, 0, "the finding"),
+
+    FIELD("source", BIT(SOURCE_STATE), STRING, source.source, 0, "scrape, kmsg, ..."),
+    FIELD("state", BIT(SOURCE_STATE), STRING, source.state, 0, "failing or ok"),
+    FIELD("since", BIT(SOURCE_STATE), TIME, source.since_ns, 0, "when that began"),
+    FIELD("message", BIT(SOURCE_STATE), STRING, source.message, 0, "why it fails"),
 };
 
 const struct tc_field *tc_fields(size_t *out_count)

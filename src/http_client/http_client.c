@@ -255,6 +255,27 @@ void tc_http_client_stop_on(struct tc_http_client *c, int fd)
     c->stop_fd = fd;
 }
 
+static tc_status take_pem(struct tc_http_client *c, const struct tc_http_tls *tls,
+                          struct tc_error *err)
+{
+    const struct {
+        CURLoption option;
+        struct tc_slice pem;
+    } blobs[] = {
+        {CURLOPT_CAINFO_BLOB, tls->ca_pem},
+        {CURLOPT_SSLCERT_BLOB, tls->cert_pem},
+        {CURLOPT_SSLKEY_BLOB, tls->key_pem},
+    };
+    for (size_t i = 0; i < TC_COUNT(blobs); i++) {
+        struct curl_blob blob = {.len = blobs[i].pem.len, .flags = CURL_BLOB_COPY};
+        memcpy(&blob.data, &blobs[i].pem.ptr, sizeof blob.data); /* it is only read */
+        if (blob.len > 0 && c->curl->easy_setopt(c->easy, blobs[i].option, &blob) != CURLE_OK) {
+            return tc_fail(err, TC_E_UNSUPPORTED, 0, "libcurl does not take a certificate");
+        }
+    }
+    return TC_OK;
+}
+
 tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls *tls,
                              struct tc_error *err)
 {
@@ -275,7 +296,7 @@ tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls 
             return tc_fail(err, TC_E_NOMEM, 0, "no memory for the name of a certificate");
         }
     }
-    return TC_OK;
+    return take_pem(c, tls, err);
 }
 
 void tc_http_client_take_gzip(struct tc_http_client *c)

@@ -43,11 +43,15 @@ void tc_http_client_destroy(struct tc_http_client *c);
 void tc_http_client_stop_on(struct tc_http_client *c, int fd);
 
 /* PEM files of https: the authorities that are trusted instead of the system's, and what this side
- * shows of itself. NULL or "": as it is. Before the first call. */
+ * shows of itself. NULL or "": as it is; or PEM that is in no file, which is copied. Before the
+ * first call. */
 struct tc_http_tls {
     const char *ca_file;
     const char *cert_file;
     const char *key_file;
+    struct tc_slice ca_pem;
+    struct tc_slice cert_pem;
+    struct tc_slice key_pem;
 };
 TC_CHECKED tc_status tc_http_client_tls(struct tc_http_client *c, const struct tc_http_tls *tls,
                                         struct tc_error *err);

@@ -89,6 +89,9 @@ void tc_metrics_more(enum tc_metrics_part part, void (*write)(void *context, str
 /* Room for the whole text without what tc_metrics_more adds; a test compares it with the longest
  * there can be. */
 #define TC_METRICS_TEXT_MAX ((size_t)192 << 10)
+/* The same for TC_METRICS_SOURCES: eight numbers of each source, six of each of 64 targets whose
+ * names have up to 127 bytes. */
+#define TC_METRICS_SOURCES_MAX ((size_t)128 << 10)
 
 /*
  * The whole text: the table's metrics in its order, those of one name together wherever their rows

@@ -63,12 +63,13 @@ size_t tc_hot_page_bytes(const struct tc_hot_page *p)
     return p->bytes_max;
 }
 
-/* What one answer may have, less what the daemon says of itself. */
+/* What one answer may have, less what the daemon says of itself and of its sources. */
 static size_t page_bytes(const struct tc_config *config)
 {
     size_t most = (size_t)config->limits_output;
     most = most < ANSWER_MAX ? most : ANSWER_MAX;
-    return most > TC_METRICS_TEXT_MAX ? most - TC_METRICS_TEXT_MAX : 0;
+    size_t own = TC_METRICS_TEXT_MAX + TC_METRICS_SOURCES_MAX;
+    return most > own ? most - own : 0;
 }
 
 struct tc_hot_page *tc_hot_page_create(const struct tc_config *config)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of the configuration: as strings, what is wrong with one, which hosts are this one. */
+/* Texts of the configuration: as strings, and what is wrong with one. */
 #ifndef TC_SOURCE_TEXT_PRIV_H
 #define TC_SOURCE_TEXT_PRIV_H
 
@@ -45,12 +45,6 @@ TC_CHECKED static inline tc_status tc__text_wrong(struct tc_error *err, struct t
 {
     return tc_fail(err, TC_E_USAGE, 0, "\"%.*s\": %s",
                    TC_FMT(tc_slice_head(line, TC__TEXT_SHOWN_MAX)), why);
-}
-
-static inline bool tc__host_is_loopback(struct tc_slice host)
-{
-    return tc_slice_eq_nocase(host, TC_LIT("localhost")) || tc_slice_starts(host, TC_LIT("127.")) ||
-           tc_slice_eq(host, TC_LIT("::1"));
 }
 
 #endif

@@ -205,6 +205,39 @@ describe('accounts', () => {
     assert.match(one.error, /its certificate is not trusted/u);
     await stranger.stop();
     assert.equal(stored(stranger).size, 0);
+    if (spawnSync('kubectl', ['version', '--client']).status !== 0) return;
+
+    // The same by kubeconfigs that kubectl writes: certificates in the file, and beside it.
+    for (const embedded of [true, false]) {
+      const config = space.file(`made-${embedded}`);
+      const kubectl = (...args) => assert.equal(spawnSync('kubectl', ['config', '--kubeconfig', config, ...args]).status, 0, args.join(' '));
+      kubectl('set-cluster', 'one', `--server=${api.url}`, `--certificate-authority=${both[1]}`, `--embed-certs=${embedded}`);
+      kubectl('set-credentials', 'me', `--client-certificate=${both[1]}`, `--client-key=${both[0]}`, `--embed-certs=${embedded}`);
+      kubectl('set-context', 'used', '--cluster=one', '--user=me');
+      kubectl('set-context', 'other', '--cluster=two', '--user=me');
+      kubectl('use-context', embedded ? 'used' : 'other');
+      assert.equal(fs.readFileSync(config, 'utf8').includes('certificate-authority-data'), embedded);
+      const follows = await make(`kubeconfig-${embedded}`, api, { url: '', kubeconfig: config, context: embedded ? '' : 'used' }).start();
+      await until('the list', async () => await records(follows) === 1);
+      assert.match(follows.log(), new RegExp(`msg="watching" source=kubernetes what=\\S*made-${embedded}`, 'u'));
+      await follows.stop();
+    }
+  });
+
+  test('a kubeconfig with a token, and one that wants a program', async () => {
+    const api = await serve({ token: 'in-the-file' });
+    api.change('pods', 'ADDED', pod('worker-0'));
+    const config = (user) => {
+      fs.writeFileSync(space.file('kube.json'), JSON.stringify({ 'current-context': 'a', contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+        clusters: [{ name: 'a', cluster: { server: api.url } }], users: [{ name: 'a', user }] }));
+      return { url: '', kubeconfig: space.file('kube.json') };
+    };
+    const daemon = await make('kube-token', api, config({ token: 'in-the-file' })).start();
+    await until('the list', async () => await records(daemon) === 1);
+    await daemon.stop();
+    const refused = make('kube-exec', api, config({ exec: { command: 'aws' } }));
+    await assert.rejects(refused.start());
+    assert.match(refused.log(), /sources\.kubernetes: .*kube\.json: the user logs in by exec, and the daemon runs no programs for that/u);
   });
 });
 

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
 import { after, before, describe, test } from 'node:test';
-import { Daemon, workspace } from './support/daemon.mjs';
+import { Daemon, run, workspace } from './support/daemon.mjs';
 import { logs } from './support/otlp.mjs';
 import { Grpc, PROTOBUF, until } from './support/wire.mjs';
 
@@ -64,6 +64,22 @@ describe('listeners with certificates', { skip: !has && 'openssl is not installe
     assert.equal((await grpc.export('logs', logs({}, [{ body: 'x' }]))).grpc, 0);
     await grpc.close();
     assert.equal(await send(null, daemon.api, { method: 'GET', path: '/healthz' }), 200, 'the API asks for none here');
+  });
+
+  test('status and incidents show a certificate to an API that wants one', async () => {
+    const mutual = new Daemon(file('mutual'), { api: { tls: { cert: file('server.pem'), key: file('server.key'), client_ca: file('ca.pem') } } });
+    await mutual.start({ ready: false });
+    const ask = (command, ...args) => run([command, '--api', `https://${mutual.api}`, '--cacert', file('ca.pem'), ...args]);
+    const as = (name) => ['--cert', file(`${name}.pem`), '--key', file(`${name}.key`)];
+    const good = ask('status', ...as('client'));
+    assert.equal(good.status, 0, good.stderr);
+    assert.match(good.text, /^tracecore \S+ is /u);
+    assert.equal(ask('incidents', ...as('client')).status, 0);
+    for (const args of [[], as('stranger'), as('expired')]) assert.equal(ask('status', ...args).status, 2);
+    const missing = ask('status', '--cert', file('nobody.pem'), '--key', file('client.key'));
+    assert.equal(missing.status, 2);
+    assert.match(missing.stderr, /nobody\.pem: No such file/u);
+    await mutual.destroy();
   });
 
   test('protocols before TLS 1.2 are refused', () => {

@@ -11,6 +11,7 @@
 struct asked {
     const char *data_dir;
     const char *url;
+    struct tc_http_tls tls;
 };
 
 static const struct tc_option OPTIONS[] = {
@@ -18,6 +19,7 @@ static const struct tc_option OPTIONS[] = {
     TC_TEXT("api", "URL", struct asked, url,
             "Where a daemon is asked for what happens now (api.listen); " TC_DAEMON_API_DEFAULT
             " by default."),
+    TC_DAEMON_TLS_OPTIONS(struct asked, tls),
 };
 
 /* False when standard output has failed. */
@@ -73,7 +75,7 @@ static int run(int argc, char **argv)
         return tc_command_refuse(&tc_command_mcp, "it takes no arguments");
     }
     if (!tc_data_dir_of("mcp", a.data_dir, source.dir) ||
-        !tc_daemon_open(&source.daemon, "mcp", a.url)) {
+        !tc_daemon_open(&source.daemon, "mcp", a.url, &a.tls)) {
         return TC_EXIT_BAD;
     }
     if (isatty(STDIN_FILENO)) {

@@ -9,6 +9,7 @@
 #include "source/kmsg.h"
 #include "source/kubernetes/kubernetes.h"
 #include "source/ncclras/ncclras.h"
+#include "source/nvml/nvml.h"
 #include "source/scrape/scrape.h"
 #include "source/slurm/slurm.h"
 
@@ -169,6 +170,47 @@ static tc_status add_scrape(struct tc_source_set *s, const struct local *local,
     return tc_source_set_add(s, &tc_source_scrape, tc_source_scrape.name, state, err);
 }
 
+/* Whether an exporter of GPU metrics is scraped: what NVML says as well would count twice. */
+static bool scrapes_gpus(const struct tc_config *c)
+{
+    struct tc_slice targets = tc_slice_cstr(c->sources_scrape_targets);
+    if (strcmp(c->sources_scrape_enabled, "false") == 0) {
+        return false;
+    }
+    return targets.len > 0 ? tc_slice_contains(targets, TC_LIT("9400")) ||
+                                 tc_slice_find_nocase(targets, TC_LIT("dcgm")) != TC_NPOS
+                           : has_driver() && tc_scrape_dcgm_listens();
+}
+
+static tc_status add_nvml(struct tc_source_set *s, const struct local *local, bool has_kernel,
+                          struct tc_error *err)
+{
+    const struct tc_config *c = s->parts.config;
+    bool is_named = c->sources_nvml_library[0] != '\0';
+    bool is_auto = strcmp(c->sources_nvml_enabled, "auto") == 0;
+    const char *library = is_named ? c->sources_nvml_library : TC_NVML_LIBRARY;
+    if (!is_wanted(c->sources_nvml_enabled, is_named || (is_auto && tc_nvml_is_there(library)))) {
+        return TC_OK;
+    }
+    struct tc_nvml_config config = {
+        .library = library,
+        .node = tc_slice_cstr(local->node),
+        .interval_ns = c->sources_nvml_interval,
+        .timeout_ns = c->sources_nvml_timeout,
+        .metrics = is_wanted(c->sources_nvml_metrics, !scrapes_gpus(c)),
+        .xids = is_wanted(c->sources_nvml_xids, !has_kernel),
+        .is_guess = is_auto && !is_named && !has_driver(),
+    };
+    char text[TC_LOG_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    void *state = NULL;
+    TC_TRY(tc_nvml_create(&config, &state, err));
+    (void)tc_format(&b, "{}: GPUs that are lost, NVLinks{}{}", library,
+                    tc_when(config.metrics, ", metrics"), tc_when(config.xids, ", Xids"));
+    say_watched(&tc_source_nvml, tc_buf_slice(&b));
+    return tc_source_set_add(s, &tc_source_nvml, tc_source_nvml.name, state, err);
+}
+
 static tc_status add_slurm(struct tc_source_set *s, struct tc_error *err)
 {
     const struct tc_config *c = s->parts.config;
@@ -217,7 +259,8 @@ static tc_status add_ncclras(struct tc_source_set *s, const struct local *local,
 static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
 {
     const struct tc_config *c = s->parts.config;
-    bool is_named = c->sources_kubernetes_url[0] != '\0';
+    bool has_file = c->sources_kubernetes_kubeconfig[0] != '\0';
+    bool is_named = has_file || c->sources_kubernetes_url[0] != '\0';
     if (!is_wanted(c->sources_kubernetes_enabled, is_named || tc_kubernetes_is_there())) {
         return TC_OK;
     }
@@ -227,6 +270,8 @@ static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
         .ca_file = c->sources_kubernetes_ca_file,
         .cert_file = c->sources_kubernetes_cert_file,
         .key_file = c->sources_kubernetes_key_file,
+        .kubeconfig = c->sources_kubernetes_kubeconfig,
+        .context = c->sources_kubernetes_context,
         .node = tc_slice_cstr(c->sources_kubernetes_node),
         .watch_ns = c->sources_kubernetes_watch,
     };
@@ -241,8 +286,9 @@ static tc_status add_kubernetes(struct tc_source_set *s, struct tc_error *err)
     if (status != TC_OK) {
         return tc_fail(err, status, 0, "sources.kubernetes: %s", why.message);
     }
-    say_watched(&tc_source_kubernetes,
-                is_named ? tc_slice_cstr(config.url) : TC_LIT("this cluster"));
+    say_watched(&tc_source_kubernetes, has_file   ? tc_slice_cstr(config.kubeconfig)
+                                       : is_named ? tc_slice_cstr(config.url)
+                                                  : TC_LIT("this cluster"));
     return tc_source_set_add(s, &tc_source_kubernetes, tc_source_kubernetes.name, state, err);
 }
 
@@ -266,13 +312,17 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
         TC_TRY(add_kmsg(s, &local, err));
     }
     bool has_journal = c->sources_journal_directory[0] != '\0' || tc_journal_is_there();
-    if (is_wanted(c->sources_journal_enabled, has_journal)) {
+    has_journal = is_wanted(c->sources_journal_enabled, has_journal);
+    if (has_journal) {
         TC_TRY(add_journal(s, &local, has_kmsg, err));
     }
+    bool has_kernel = has_kmsg || (has_journal && is_wanted(c->sources_journal_kernel, true));
+    TC_TRY(add_nvml(s, &local, has_kernel, err));
     TC_TRY(add_files(s, &local, err));
     TC_TRY(add_dumps(s, err));
     TC_TRY(add_scrape(s, &local, err));
     TC_TRY(add_slurm(s, err));
     TC_TRY(add_ncclras(s, &local, err));
-    return add_kubernetes(s, err);
+    TC_TRY(add_kubernetes(s, err));
+    return s->count == 0 ? TC_OK : tc__source_set_add_outages(s, local.node, err);
 }

@@ -71,6 +71,11 @@ struct tc_source_set {
     size_t count;
 };
 
+/* outages.c: stores what is to be known of the others. It is not told of as they are. */
+extern const struct tc_source_kind tc__source_outages;
+TC_CHECKED tc_status tc__source_set_add_outages(struct tc_source_set *s, const char *node,
+                                                struct tc_error *err);
+
 /* watch.c: looks how the sources are, and logs what changed. */
 void tc__source_set_watch(struct tc_source_set *s);
 /* For tc_metrics_more; context is the set. */

@@ -5,8 +5,12 @@
 #include "observe/log.h"
 #include "server/sources/priv.h"
 
-/* A source that fails for this long is said again, louder: somebody has to look. */
-#define LONG_NS (300 * TC_SECOND)
+/* Those that people know of: the last may be the one that watches the others. */
+static size_t shown(const struct tc_source_set *s)
+{
+    bool has_own = s->count > 0 && s->list[s->count - 1].kind == &tc__source_outages;
+    return s->count - has_own;
+}
 
 static void tell_state(struct tc__source *one, const struct tc_source_health *h)
 {
@@ -22,15 +26,17 @@ static void tell_state(struct tc__source *one, const struct tc_source_health *h)
 
 void tc__source_set_watch(struct tc_source_set *s)
 {
+    /* It is said again then, louder: somebody has to look. */
+    int64_t long_ns = s->parts.config->sources_failing_after;
     int64_t now_ns = tc_wall_ns();
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < shown(s); i++) {
         struct tc__source *one = &s->list[i];
         struct tc_source_health h;
         tc_port_health(one->port, &h);
         if (h.state != one->told) {
             tell_state(one, &h);
         }
-        if (h.state == TC_SOURCE_FAILING && !one->told_long && now_ns - h.since_ns > LONG_NS) {
+        if (h.state == TC_SOURCE_FAILING && !one->told_long && now_ns - h.since_ns > long_ns) {
             tc_log_fields(TC_LOG_ERROR,
                           "a source has failed for long: what it would tell is missing",
                           TC_LOG_CSTR("source", one->name), TC_LOG_CSTR("error", h.error),
@@ -49,7 +55,7 @@ void tc_source_set_describe(const struct tc_source_set *s, struct tc_json_out *j
 {
     int64_t now_ns = tc_wall_ns();
     tc_json_put_array(j, "sources");
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < shown(s); i++) {
         struct tc_source_health h;
         tc_port_health(s->list[i].port, &h);
         tc_json_add_object(j);
@@ -154,11 +160,11 @@ void tc__source_set_metrics(void *context, struct tc_buf *b)
 {
     const struct tc_source_set *s = context;
     int64_t now_ns = tc_wall_ns();
-    for (size_t m = 0; m < TC_COUNT(METRICS) && s->count > 0; m++) {
+    for (size_t m = 0; m < TC_COUNT(METRICS) && shown(s) > 0; m++) {
         const struct metric *metric = &METRICS[m];
         (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n", metric->name, metric->help, metric->name,
                         metric->type);
-        for (size_t i = 0; i < s->count; i++) {
+        for (size_t i = 0; i < shown(s); i++) {
             struct tc_source_health h;
             tc_port_health(s->list[i].port, &h);
             tc_buf_str(b, tc_slice_cstr(metric->name));
@@ -168,7 +174,7 @@ void tc__source_set_metrics(void *context, struct tc_buf *b)
             (void)tc_format(b, "{} {}\n", "}", metric->value(&h, now_ns));
         }
     }
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < shown(s); i++) {
         if (s->list[i].kind->metrics != NULL) {
             s->list[i].kind->metrics(s->list[i].state, b);
         }

@@ -48,9 +48,34 @@ tc_status tc__kube_account_find(const struct tc_kubernetes_config *config,
 {
     bool is_inside = config->url[0] == '\0';
     *out = (struct tc__kube_account){0};
+    if (config->kubeconfig[0] != '\0') {
+        bool is_alone = is_inside && config->token_file[0] == '\0' && config->ca_file[0] == '\0' &&
+                        config->cert_file[0] == '\0' && config->key_file[0] == '\0';
+        return is_alone ? tc__kube_config_read(config->kubeconfig, tc_slice_cstr(config->context),
+                                               out, err)
+                        : tc_fail(err, TC_E_USAGE, 0,
+                                  "a kubeconfig says where the server is and who asks: leave url, "
+                                  "token_file, ca_file, cert_file and key_file out");
+    }
     TC_TRY(is_inside ? cluster_url(out->url, err) : copy(out->url, config->url, "", err));
     TC_TRY(copy(out->token_file, config->token_file, is_inside ? ACCOUNT "token" : "", err));
     TC_TRY(copy(out->ca_file, config->ca_file, is_inside ? ACCOUNT "ca.crt" : "", err));
     TC_TRY(copy(out->cert_file, config->cert_file, "", err));
     return copy(out->key_file, config->key_file, "", err);
+}
+
+static void forget(struct tc__kube_pem *pem)
+{
+    if (pem->bytes != NULL) {
+        explicit_bzero(pem->bytes, pem->len);
+        free(pem->bytes);
+    }
+    *pem = (struct tc__kube_pem){0};
+}
+
+void tc__kube_account_fini(struct tc__kube_account *a)
+{
+    forget(&a->ca_pem);
+    forget(&a->cert_pem);
+    forget(&a->key_pem);
 }

@@ -5,10 +5,11 @@
  * again where the server no longer has that (410).
  */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/json/raw.h"
 #include "base/random.h"
+#include "observe/log.h"
 #include "source/kubernetes/priv.h"
-#include "source/token_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #define STACK_BYTES ((size_t)512 << 10)
 /* A call beside a watch, and how much longer than it was asked for a watch may last. */
 #define CALL_NS (30 * TC_SECOND)
+/* A Retry-After beyond this counts as this. */
+#define RETRY_AFTER_MAX_S 300U
 
 static const struct {
     const char *name;
@@ -37,6 +40,7 @@ static void destroy(void *state)
         tc_http_client_destroy(k->resources[i].client);
     }
     (void)pthread_mutex_destroy(&k->lock);
+    explicit_bzero(k->account.token, sizeof k->account.token);
     free(k);
 }
 
@@ -52,12 +56,20 @@ static tc_status check_node(struct tc_slice node, struct tc_error *err)
                              TC_FMT(tc_slice_head(node, 120)));
 }
 
+static struct tc_slice pem_of(const struct tc__kube_pem *pem)
+{
+    return tc_slice_make(pem->bytes, pem->len);
+}
+
 static tc_status add_resource(struct tc_kubernetes *k, struct tc_slice node, struct tc_error *err)
 {
     struct tc__kube_resource *r = &k->resources[k->count];
     const struct tc_http_tls tls = {.ca_file = k->account.ca_file,
                                     .cert_file = k->account.cert_file,
-                                    .key_file = k->account.key_file};
+                                    .key_file = k->account.key_file,
+                                    .ca_pem = pem_of(&k->account.ca_pem),
+                                    .cert_pem = pem_of(&k->account.cert_pem),
+                                    .key_pem = pem_of(&k->account.key_pem)};
     TC_TRY(tc_http_client_create(k->account.url, CALL_NS, &r->client, err));
     r->of = k;
     r->name = RESOURCES[k->count].name;
@@ -86,6 +98,7 @@ tc_status tc_kubernetes_create(const struct tc_kubernetes_config *config, void *
     while (status == TC_OK && k->count < TC__KUBE_RESOURCES) {
         status = add_resource(k, config->node, err);
     }
+    tc__kube_account_fini(&k->account);
     if (status != TC_OK) {
         destroy(k);
         return status;
@@ -174,6 +187,17 @@ static void begin_path(const struct tc__kube_resource *r, struct tc_buf *b)
     tc_buf_lit(b, "?");
 }
 
+/* What cannot be stored is counted, and said once: somebody has to know that it is not all. */
+static void lose(struct tc__kube_resource *r, uint64_t count, const char *why)
+{
+    tc_port_lost(r->port, count);
+    if (!r->is_loss_said) {
+        r->is_loss_said = true;
+        tc_log_fields(TC_LOG_WARN, "objects of Kubernetes are left out",
+                      TC_LOG_CSTR("resource", r->name), TC_LOG_CSTR("why", why));
+    }
+}
+
 static enum outcome refuse(struct tc__kube_resource *r, const struct tc_http_reply *reply)
 {
     const char *hint = "";
@@ -189,6 +213,7 @@ static enum outcome refuse(struct tc__kube_resource *r, const struct tc_http_rep
     } else if (reply->status == 404) {
         hint = "; is it an API server's address?";
     }
+    r->retry_after_s = reply->retry_after_s;
     (void)snprintf(r->why, sizeof r->why, "the server answers %d%s", reply->status, hint);
     return FAILED;
 }
@@ -201,7 +226,13 @@ static enum outcome ask(struct tc__kube_resource *r, const char *path, tc_http_s
     struct tc_buf headers = tc_buf_make(header_text, sizeof header_text);
     struct tc_error err = {0};
     tc_buf_lit(&headers, "Accept: application/json\r\n");
-    tc_status status = tc__token_header(r->of->account.token_file, &headers, &err);
+    const struct tc__kube_account *account = &r->of->account;
+    tc_status status = TC_OK;
+    if (account->token[0] != '\0') {
+        (void)tc_format(&headers, "Authorization: Bearer {}\r\n", account->token);
+    } else {
+        status = tc__token_header(account->token_file, &headers, &err);
+    }
     if (status == TC_OK && sink == NULL) {
         status = tc_http_client_call(r->client, "GET", path, tc_buf_slice(&headers), TC_EMPTY,
                                      out_reply, &err);
@@ -235,7 +266,7 @@ static bool store_page(struct tc__kube_resource *r, const struct tc__kube_page *
         struct tc_slice version;
         size_t needed = item.len + sizeof BEFORE + sizeof AFTER;
         if (needed > sizeof r->lines.bytes) {
-            tc_port_lost(r->port, 1);
+            lose(r, 1, "an object has 256 KiB or more");
             continue;
         }
         if (needed > sizeof r->lines.bytes - b.len) {
@@ -344,7 +375,7 @@ static bool take(void *context, struct tc_slice bytes)
     const struct tc__kube_lines_ops ops = {.judge = judge, .flush = flush, .context = r};
     bool go_on = tc__kube_lines_feed(&r->lines, bytes, &ops);
     if (r->lines.lost > 0) {
-        tc_port_lost(r->port, r->lines.lost);
+        lose(r, r->lines.lost, "an event has 256 KiB or more, or is none");
         r->lines.lost = 0;
     }
     if (go_on && r->is_moved) {
@@ -401,6 +432,16 @@ static int64_t backoff_ns(struct tc__kube_resource *r, unsigned tries)
     return whole - (int64_t)(tc_random_unit(&r->random) * (double)whole / 2);
 }
 
+/* The server may ask for more: it is overloaded (429, 503), and knows for how long. */
+static int64_t pause_ns(struct tc__kube_resource *r, unsigned tries)
+{
+    unsigned seconds = r->retry_after_s < RETRY_AFTER_MAX_S ? r->retry_after_s : RETRY_AFTER_MAX_S;
+    int64_t asked_ns = (int64_t)seconds * TC_SECOND;
+    int64_t own_ns = backoff_ns(r, tries);
+    r->retry_after_s = 0;
+    return asked_ns > own_ns ? asked_ns : own_ns;
+}
+
 static void *follow(void *context)
 {
     struct tc__kube_resource *r = context;
@@ -423,7 +464,7 @@ static void *follow(void *context)
             tc__kube_failed(r, r->why);
         }
         if (outcome != WORKED) {
-            (void)tc_port_wait(r->port, -1, backoff_ns(r, tries));
+            (void)tc_port_wait(r->port, -1, pause_ns(r, tries));
             tries++;
         }
     }

@@ -15,8 +15,10 @@ struct tc_kubernetes_config {
     const char *ca_file;    /* likewise */
     const char *cert_file;  /* "": none */
     const char *key_file;
-    struct tc_slice node; /* only what is of this node; empty: all */
-    int64_t watch_ns;     /* how long the server is asked to keep a watch */
+    const char *kubeconfig; /* "": none; otherwise all of the above are "" */
+    const char *context;    /* of it; "": the current one */
+    struct tc_slice node;   /* only what is of this node; empty: all */
+    int64_t watch_ns;       /* how long the server is asked to keep a watch */
 };
 
 extern const struct tc_source_kind tc_source_kubernetes;

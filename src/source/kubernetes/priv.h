@@ -7,6 +7,7 @@
 #include "base/json/out.h"
 #include "http_client/http_client.h"
 #include "source/kubernetes/kubernetes.h"
+#include "source/token_priv.h"
 
 #include <pthread.h>
 
@@ -114,16 +115,43 @@ void tc__kube_lines_begin(struct tc__kube_lines *l);
 
 #define TC__KUBE_PATH_MAX 1024
 
+/* A kubeconfig has less; what stands in one for a token, too. */
+#define TC__KUBE_CONFIG_MAX ((size_t)1 << 20)
+#define TC__KUBE_SECRET_MAX (TC__TOKEN_HEADER_MAX - 64)
+
+/* A certificate or a key that is in no file of its own. */
+struct tc__kube_pem {
+    char *bytes; /* NULL: none */
+    size_t len;
+};
+
 struct tc__kube_account {
     char url[TC__KUBE_PATH_MAX];
     char token_file[TC__KUBE_PATH_MAX];
     char ca_file[TC__KUBE_PATH_MAX];
     char cert_file[TC__KUBE_PATH_MAX];
     char key_file[TC__KUBE_PATH_MAX];
+    char token[TC__KUBE_SECRET_MAX]; /* "": that of the file, or none */
+    struct tc__kube_pem ca_pem;
+    struct tc__kube_pem cert_pem;
+    struct tc__kube_pem key_pem;
 };
 
+/* *out is to be given to _fini, whatever is returned. */
 TC_CHECKED tc_status tc__kube_account_find(const struct tc_kubernetes_config *config,
                                            struct tc__kube_account *out, struct tc_error *err);
+/* Forgets certificates and keys, which the clients have copies of. */
+void tc__kube_account_fini(struct tc__kube_account *a);
+
+/* ---- kubeconfig.c ---- */
+
+/* An empty context: the current one. TC_E_USAGE: what is wrong; TC_E_IO; TC_E_NOMEM. */
+TC_CHECKED tc_status tc__kube_config_read(const char *path, struct tc_slice context,
+                                          struct tc__kube_account *out, struct tc_error *err);
+/* The same of a text; paths in it begin at the folder of `path`. */
+TC_CHECKED tc_status tc__kube_config_parse(struct tc_slice text, const char *path,
+                                           struct tc_slice context, struct tc__kube_account *out,
+                                           struct tc_error *err);
 
 /* ---- kubernetes.c ---- */
 
@@ -144,6 +172,8 @@ struct tc__kube_resource {
     bool is_good;  /* something came */
     bool is_told;  /* and counts as a watch that works */
     bool is_moved; /* the last was a bookmark: no bytes, and a new version */
+    bool is_loss_said;
+    unsigned retry_after_s; /* what the last refusal asked for; 0: nothing */
     char why[TC_ERROR_MESSAGE_MAX];
     /* What follows is guarded by the source's lock. */
     enum tc_source_state state;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/host.h"
 #include "source/ncclras/priv.h"
 #include "source/text_priv.h"
 
@@ -44,7 +45,7 @@ tc_status tc__ras_address_read(struct tc_slice line, struct tc_slice local,
         tc__text_fill(out->name, sizeof out->name, at) &&
         tc__text_fill(out->host, sizeof out->host, host) &&
         tc__text_fill(out->port, sizeof out->port, port) &&
-        tc__text_fill(out->node, sizeof out->node, tc__host_is_loopback(host) ? local : host);
+        tc__text_fill(out->node, sizeof out->node, tc_host_is_loopback(host) ? local : host);
     while (words.len > 0) {
         struct tc_slice value;
         struct tc_slice word = tc_slice_cut(words, ' ', &words);

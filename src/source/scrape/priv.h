@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/json/out.h"
 #include "http_client/http_client.h"
+#include "source/answer_priv.h"
 #include "source/scrape/scrape.h"
 
 #include <pthread.h>
@@ -38,12 +39,6 @@ int64_t tc__target_turn(int64_t start_ns, int64_t interval_ns, size_t index, siz
                         int64_t now_ns);
 
 /* ---- answer.c: what a target says ---- */
-
-/* Samples in a text: lines that are no comment. */
-uint64_t tc__answer_samples(struct tc_slice text);
-/* How many bytes of the text are the next chunk: whole lines, and whole metrics with the lines
- * about them where that is possible. */
-size_t tc__answer_cut(struct tc_slice text);
 
 /* The GPUs that a target told of. */
 struct tc__gpu {

@@ -11,10 +11,18 @@
 #include "source/scrape/priv.h"
 #include "source/token_priv.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+/* Of TC_SCRAPE_DCGM, and how long it is waited for. */
+#define DCGM_PORT 9400
+#define PROBE_MS 200
 /* Chunks of one put; an answer of the longest that is taken has fewer than twice as many. */
 #define CHUNKS_MAX 32
 /* What a thread needs: libcurl and TLS. */
@@ -85,6 +93,30 @@ tc_status tc_scrape_create(const struct tc_scrape_config *config, void **out_sta
     }
     *out_state = s;
     return TC_OK;
+}
+
+/* Whether a connection that is being made was made. */
+static bool is_connected(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t len = sizeof error;
+    return poll(&polled, 1, PROBE_MS) == 1 &&
+           getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
+}
+
+bool tc_scrape_dcgm_listens(void)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(DCGM_PORT), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    bool is = connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 ||
+              (errno == EINPROGRESS && is_connected(fd));
+    (void)close(fd);
+    return is;
 }
 
 /* ---- one answer ---- */

@@ -28,5 +28,7 @@ extern const struct tc_source_kind tc_source_scrape;
  * TC_E_UNSUPPORTED: there is no libcurl; TC_E_NOMEM. */
 TC_CHECKED tc_status tc_scrape_create(const struct tc_scrape_config *config, void **out_state,
                                       struct tc_error *err);
+/* Whether something listens where TC_SCRAPE_DCGM is, now. */
+bool tc_scrape_dcgm_listens(void);
 
 #endif

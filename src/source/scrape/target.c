@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/host.h"
 #include "source/scrape/priv.h"
 #include "source/text_priv.h"
 
@@ -97,7 +98,7 @@ tc_status tc__target_read(struct tc_slice line, struct tc_slice local,
     }
     struct tc_slice base = tc_slice_cstr(out->base);
     struct tc_slice host = host_of(tc_slice_from(base, tc_slice_find(base, TC_LIT("://")) + 3));
-    if (!tc__text_fill(out->node, sizeof out->node, tc__host_is_loopback(host) ? local : host)) {
+    if (!tc__text_fill(out->node, sizeof out->node, tc_host_is_loopback(host) ? local : host)) {
         return tc__text_wrong(err, line, "a host has at most 255 bytes");
     }
     return read_words(line, words, out, err);

@@ -31,7 +31,7 @@ struct world {
     pthread_mutex_t lock;
     struct tc_grow text;  /* bodies, one after the other */
     struct tc_grow notes; /* "name|node|job|format|tz\n" of each chunk */
-    size_t chunks;
+    _Atomic size_t chunks;
     struct kept kept[512];
     size_t kept_count;
     int puts_left;     /* until the process is killed; -1: it is not */
@@ -188,7 +188,7 @@ static inline void append(const struct world *w, const char *name, const char *t
 }
 
 /* Whether all that was put is this, by now. */
-static bool has_text(struct world *w, const char *text)
+static inline bool has_text(struct world *w, const char *text)
 {
     (void)pthread_mutex_lock(&w->lock);
     bool is = tc_slice_eq(tc_grow_slice(&w->text), tc_slice_cstr(text));
@@ -196,7 +196,7 @@ static bool has_text(struct world *w, const char *text)
     return is;
 }
 
-static void await_text(struct world *w, const char *text)
+static inline void await_text(struct world *w, const char *text)
 {
     int64_t until_ns = tc_mono_ns() + PATIENCE_NS;
     while (!has_text(w, text)) {

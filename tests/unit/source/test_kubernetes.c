@@ -291,8 +291,13 @@ static void accounts_are_found(void **state)
 {
     static struct tc__kube_account a;
     static char name[TC__KUBE_PATH_MAX + 1];
-    struct tc_kubernetes_config config = {
-        .url = "", .token_file = "", .ca_file = "", .cert_file = "", .key_file = ""};
+    struct tc_kubernetes_config config = {.url = "",
+                                          .token_file = "",
+                                          .ca_file = "",
+                                          .cert_file = "",
+                                          .key_file = "",
+                                          .kubeconfig = "",
+                                          .context = ""};
     (void)state;
     assert_int_equal(unsetenv("KUBERNETES_SERVICE_HOST"), 0);
     assert_false(tc_kubernetes_is_there());
@@ -316,6 +321,121 @@ static void accounts_are_found(void **state)
     assert_int_equal(unsetenv("KUBERNETES_SERVICE_PORT"), 0);
 }
 
+/* ---- kubeconfigs ---- */
+
+#define CLUSTERS                                                                       \
+    "apiVersion: v1\nkind: Config\nclusters:\n"                                        \
+    "- name: one\n  cluster:\n    server: https://10.0.0.1:6443/\n"                    \
+    "    certificate-authority-data: Q0E=\n"                                           \
+    "- name: two\n  cluster: {server: 'https://two', certificate-authority: ca.pem}\n" \
+    "- name: bare\n  cluster: {server: ''}\n"                                          \
+    "- name: blind\n  cluster: {server: 'https://b', insecure-skip-tls-verify: true}\n"
+#define CONTEXTS                                                     \
+    "contexts:\n- {name: a, context: {cluster: one, user: token}}\n" \
+    "- {name: b, context: {cluster: two, user: cert}}\n"             \
+    "- {name: c, context: {cluster: two, user: files}}\n"            \
+    "- {name: d, context: {cluster: two, user: exec}}\n"             \
+    "- {name: e, context: {cluster: none, user: token}}\n"           \
+    "- {name: f, context: {cluster: bare, user: token}}\n"           \
+    "- {name: g, context: {cluster: blind, user: token}}\n"          \
+    "- {name: h, context: {cluster: two, user: bad}}\n"              \
+    "- {name: i, context: {cluster: two, user: nobody}}\n"           \
+    "- {name: j, context: {cluster: two, user: old}}\n"              \
+    "- {name: k, context: {cluster: two, user: blanks}}\n"
+#define USERS                                                                            \
+    "users:\n- {name: token, user: {token: s3cret}}\n"                                   \
+    "- name: cert\n  user: {client-certificate-data: Q0VSVA==, client-key-data: S0VZ}\n" \
+    "- name: files\n  user: {client-certificate: /etc/c.pem, client-key: k/key.pem, "    \
+    "tokenFile: t, token: other}\n"                                                      \
+    "- name: exec\n  user: {exec: {command: aws}}\n"                                     \
+    "- name: bad\n  user: {client-key-data: '*'}\n"                                      \
+    "- name: old\n  user: {username: u, password: p}\n"                                  \
+    "- name: blanks\n  user: {token: \"a b\"}\n"
+#define KUBECONFIG CLUSTERS CONTEXTS USERS "current-context: a\n"
+
+static tc_status parse(const char *text, const char *context, struct tc__kube_account *out)
+{
+    tc__kube_account_fini(out);
+    *out = (struct tc__kube_account){0};
+    return tc__kube_config_parse(tc_slice_cstr(text), "/etc/tracecore/kube", tc_slice_cstr(context),
+                                 out, &err);
+}
+
+static void kubeconfigs_are_read(void **state)
+{
+    static struct tc__kube_account a;
+    (void)state;
+    assert_int_equal(parse(KUBECONFIG, "", &a), TC_OK);
+    assert_string_equal(a.url, "https://10.0.0.1:6443");
+    assert_string_equal(a.token, "s3cret");
+    assert_int_equal(a.ca_pem.len, 2);
+    assert_memory_equal(a.ca_pem.bytes, "CA", 2);
+    assert_int_equal(parse(KUBECONFIG, "b", &a), TC_OK);
+    assert_string_equal(a.url, "https://two");
+    assert_string_equal(a.ca_file, "/etc/tracecore/ca.pem");
+    assert_memory_equal(a.cert_pem.bytes, "CERT", 4);
+    assert_memory_equal(a.key_pem.bytes, "KEY", 3);
+    assert_int_equal(parse(KUBECONFIG, "c", &a), TC_OK);
+    assert_string_equal(a.cert_file, "/etc/c.pem");
+    assert_string_equal(a.key_file, "/etc/tracecore/k/key.pem");
+    assert_string_equal(a.token_file, "/etc/tracecore/t");
+    assert_string_equal(a.token, "");
+    assert_int_equal(parse(KUBECONFIG, "i", &a), TC_OK); /* nobody in particular */
+    tc__kube_account_fini(&a);
+}
+
+static void kubeconfigs_that_cannot_be_followed_are_refused(void **state)
+{
+    static struct tc__kube_account a;
+    static const struct {
+        const char *text;
+        const char *context;
+        const char *why;
+    } CASES[] = {
+        {KUBECONFIG, "d", "logs in by exec, and the daemon runs no programs"},
+        {KUBECONFIG, "e", "the cluster \"none\" is not there"},
+        {KUBECONFIG, "f", "the cluster has no server"},
+        {KUBECONFIG, "g", "insecure-skip-tls-verify"},
+        {KUBECONFIG, "h", "client-key-data is no base64"},
+        {KUBECONFIG, "j", "username of a user is not read"},
+        {KUBECONFIG, "k", "token is none"},
+        {KUBECONFIG, "z", "the context \"z\" is not there"},
+        {CLUSTERS CONTEXTS USERS, "", "there is no current-context"},
+        {"clusters: null\ncontexts: null\ncurrent-context: x\n", "", "the context \"x\""},
+        {"- a\n", "", "is no kubeconfig"},
+        {"", "", "is no kubeconfig"},
+        {"a: [\n", "", "line "},
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(CASES); i++) {
+        assert_int_equal(parse(CASES[i].text, CASES[i].context, &a), TC_E_USAGE);
+        if (strstr(err.message, CASES[i].why) == NULL) {
+            fail_msg("%s: \"%s\"", CASES[i].why, err.message);
+        }
+    }
+    tc__kube_account_fini(&a);
+}
+
+static void a_kubeconfig_stands_alone(void **state)
+{
+    static struct tc__kube_account a;
+    struct tc_kubernetes_config config = {.url = "http://h:1",
+                                          .token_file = "",
+                                          .ca_file = "",
+                                          .cert_file = "",
+                                          .key_file = "",
+                                          .kubeconfig = "/nowhere/kubeconfig",
+                                          .context = ""};
+    (void)state;
+    assert_int_equal(tc__kube_account_find(&config, &a, &err), TC_E_USAGE);
+    config.url = "";
+    assert_int_equal(tc__kube_account_find(&config, &a, &err), TC_E_IO);
+    config.kubeconfig = "/dev/zero"; /* longer than any */
+    assert_int_equal(tc__kube_account_find(&config, &a, &err), TC_E_USAGE);
+    assert_non_null(strstr(err.message, "less than 1024 KiB"));
+    tc__kube_account_fini(&a);
+}
+
 static const char *token_file = "";
 
 static tc_status create(const char *url, const char *node, void **out)
@@ -325,6 +445,8 @@ static tc_status create(const char *url, const char *node, void **out)
                                           .ca_file = "",
                                           .cert_file = "",
                                           .key_file = "",
+                                          .kubeconfig = "",
+                                          .context = "",
                                           .node = tc_slice_cstr(node),
                                           .watch_ns = TC_SECOND};
     return tc_kubernetes_create(&config, out, &err);
@@ -374,6 +496,29 @@ static void what_is_no_api_server_fails(void **state)
         peer_stop(peer);
         world_destroy(w);
     }
+}
+
+/* One request for each of the three: the next would come a minute later. */
+static void a_server_that_asks_for_time_gets_it(void **state)
+{
+    static const struct peer_step STEP = {
+        .act = PEER_REPLY_CLOSE,
+        .text = "HTTP/1.1 429 Later\r\nConnection: close\r\nRetry-After: 60\r\n"
+                "Content-Length: 0\r\n\r\n"};
+    char url[64];
+    void *source = NULL;
+    struct world *w = world_create();
+    struct peer *peer = peer_start(&STEP, 1);
+    (void)state;
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u", peer_port(peer));
+    assert_int_equal(create(url, "", &source), TC_OK);
+    world_start(w, &tc_source_kubernetes, source);
+    assert_true(peer_wait(peer, 3));
+    (void)usleep(1200000); /* tries of our own are a quarter of a second apart at first */
+    assert_int_equal(peer_requests(peer), 3);
+    world_stop(w);
+    peer_stop(peer);
+    world_destroy(w);
 }
 
 /* The same for lists and watches of all three: what is listed is stored, and no watch works. */
@@ -434,8 +579,12 @@ int main(void)
         cmocka_unit_test(what_is_whole_is_stored_before_an_end),
         cmocka_unit_test(a_line_is_bounded),
         cmocka_unit_test(accounts_are_found),
+        cmocka_unit_test(kubeconfigs_are_read),
+        cmocka_unit_test(kubeconfigs_that_cannot_be_followed_are_refused),
+        cmocka_unit_test(a_kubeconfig_stands_alone),
         cmocka_unit_test(a_name_that_is_none_is_refused),
         cmocka_unit_test(what_is_no_api_server_fails),
+        cmocka_unit_test(a_server_that_asks_for_time_gets_it),
         cmocka_unit_test(what_is_listed_is_stored_with_its_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
