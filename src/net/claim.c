@@ -7,6 +7,8 @@
 /* Of the budget, kept from bodies that begin: for those who have to come to an end. */
 #define RESERVE_PART 4
 #define PROMISE_PART 8
+/* Of the budget, in eighths: what bodies on new connections may have together. */
+#define NEW_EIGHTHS 3
 /* Claims that are served before the loop looks at other things. */
 #define SERVED_AT_ONCE 16
 
@@ -29,40 +31,65 @@ void tc_pool_set_gate(struct tc_pool *p, bool (*is_open)(void *context), void *c
 
 void tc__pool_wake(struct tc_pool *p)
 {
-    if (!p->is_woken && p->wake != NULL && (p->starting.count > 0 || p->finishing.count > 0)) {
+    if (!p->is_woken && p->wake != NULL && tc__pool_waiting(p) > 0) {
         p->is_woken = true;
         p->wake(p->wake_context);
     }
 }
 
-static struct tc__claims *queue_of(struct tc_pool *p, const struct tc_pool_claim *c)
+size_t tc__pool_waiting(const struct tc_pool *p)
 {
-    return c->is_finishing ? &p->finishing : &p->starting;
+    size_t count = 0;
+    for (size_t kind = 0; kind < TC_CLAIM_KINDS; kind++) {
+        count += p->claims[kind].count;
+    }
+    return count;
 }
 
-/* Whether what is in use leaves a quarter free beside a body that begins. One that is larger than
- * the rest alone may take it all. */
-static bool may_begin(const struct tc_pool *p, size_t cost)
+void tc_buffer_set_new(struct tc_buffer *b, bool is_new)
+{
+    size_t bytes = TC__POOL_HEADER_BYTES + b->cap;
+    if (b->is_new != is_new) {
+        b->is_new = is_new;
+        b->pool->fresh += is_new ? bytes : (size_t)0 - bytes;
+    }
+}
+
+static bool fits(size_t cost, size_t used, size_t most)
+{
+    return used <= most && cost <= most - used;
+}
+
+/* Whether a body may begin that takes so much. One that is larger than its share may have it all if
+ * it is alone. */
+static bool may_begin(const struct tc_pool *p, enum tc_claim_kind kind, size_t cost)
 {
     size_t most = p->limit - p->limit / RESERVE_PART;
-    size_t used = p->used - p->spare;
+    size_t new_most = p->limit / 8 * NEW_EIGHTHS;
     if (p->is_open != NULL && !p->is_open(p->gate_context)) {
         return false;
     }
-    return cost > most || (used <= most && cost <= most - used);
+    if (kind == TC_CLAIM_NEW && !fits(cost, p->fresh, new_most) && p->fresh > 0) {
+        return false;
+    }
+    return cost > most || fits(cost, p->used - p->spare, most);
 }
 
 static struct tc_buffer *take(struct tc_pool *p, const struct tc_pool_claim *c)
 {
-    if (!c->is_finishing && !may_begin(p, tc__pool_cost(p, c->bytes))) {
+    if (c->kind != TC_CLAIM_FINISHING && !may_begin(p, c->kind, tc__pool_cost(p, c->bytes))) {
         return NULL;
     }
-    return tc__pool_take(p, c->bytes);
+    struct tc_buffer *b = tc__pool_take(p, c->bytes);
+    if (b != NULL) {
+        tc_buffer_set_new(b, c->kind == TC_CLAIM_NEW);
+    }
+    return b;
 }
 
 static void enqueue(struct tc_pool *p, struct tc_pool_claim *c)
 {
-    struct tc__claims *q = queue_of(p, c);
+    struct tc__claims *q = &p->claims[c->kind];
     c->pool = p;
     c->next = NULL;
     c->prev = q->last;
@@ -77,7 +104,7 @@ static void enqueue(struct tc_pool *p, struct tc_pool_claim *c)
 
 static void dequeue(struct tc_pool_claim *c)
 {
-    struct tc__claims *q = queue_of(c->pool, c);
+    struct tc__claims *q = &c->pool->claims[c->kind];
     if (c->prev == NULL) {
         q->first = c->next;
     } else {
@@ -100,10 +127,11 @@ struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size
     c->bytes = bytes;
     c->since_ns = now_ns;
     c->until_ns = now_ns + wait_ns;
-    bool fits = tc__pool_cost(p, bytes) > 0 && tc__pool_cost(p, bytes) <= p->limit;
-    bool is_first = p->finishing.count == 0 && (c->is_finishing || p->starting.count == 0);
-    struct tc_buffer *b = fits && is_first ? take(p, c) : NULL;
-    if (b == NULL && fits && wait_ns > 0) {
+    size_t cost = tc__pool_cost(p, bytes);
+    bool ever_fits = cost > 0 && cost <= p->limit;
+    bool is_first = p->claims[TC_CLAIM_FINISHING].count == 0 && p->claims[c->kind].count == 0;
+    struct tc_buffer *b = ever_fits && is_first ? take(p, c) : NULL;
+    if (b == NULL && ever_fits && wait_ns > 0) {
         tc_count(TC_COUNT_MEMORY_WAITS, 1);
         enqueue(p, c);
         tc__pool_wake(p);
@@ -139,14 +167,14 @@ static void settle(struct tc_pool_claim *c, struct tc_buffer *b, int64_t now_ns)
     c->done(c, b);
 }
 
-/* The first of a queue, if its turn or its end has come. */
-static bool serve_first(struct tc_pool *p, struct tc__claims *q, int64_t now_ns)
+/* The first of a kind, if its turn or its end has come. */
+static bool serve_first(struct tc_pool *p, enum tc_claim_kind kind, bool may_take, int64_t now_ns)
 {
-    struct tc_pool_claim *c = q->first;
+    struct tc_pool_claim *c = p->claims[kind].first;
     if (c == NULL) {
         return false;
     }
-    struct tc_buffer *b = take(p, c);
+    struct tc_buffer *b = may_take ? take(p, c) : NULL;
     if (b == NULL && now_ns < c->until_ns) {
         return false;
     }
@@ -154,31 +182,38 @@ static bool serve_first(struct tc_pool *p, struct tc__claims *q, int64_t now_ns)
     return true;
 }
 
+static bool serve_one(struct tc_pool *p, int64_t now_ns)
+{
+    if (serve_first(p, TC_CLAIM_FINISHING, true, now_ns)) {
+        return true;
+    }
+    /* Nobody begins while one who has to come to an end waits; but nobody waits longer for it. */
+    bool may_take = p->claims[TC_CLAIM_FINISHING].count == 0;
+    enum tc_claim_kind first = p->is_turn_of_new ? TC_CLAIM_NEW : TC_CLAIM_KNOWN;
+    enum tc_claim_kind second = p->is_turn_of_new ? TC_CLAIM_KNOWN : TC_CLAIM_NEW;
+    p->is_turn_of_new = !p->is_turn_of_new;
+    return serve_first(p, first, may_take, now_ns) || serve_first(p, second, may_take, now_ns);
+}
+
 bool tc_pool_serve(struct tc_pool *p, int64_t now_ns)
 {
     p->is_woken = false;
     for (size_t i = 0; i < SERVED_AT_ONCE; i++) {
-        bool is_served = serve_first(p, &p->finishing, now_ns);
-        if (!is_served && p->finishing.count == 0) {
-            is_served = serve_first(p, &p->starting, now_ns);
-        } else if (!is_served && p->starting.count > 0 && p->starting.first->until_ns <= now_ns) {
-            settle(p->starting.first, NULL, now_ns);
-            is_served = true;
-        }
-        if (!is_served) {
+        if (!serve_one(p, now_ns)) {
             return false;
         }
     }
-    return p->starting.count > 0 || p->finishing.count > 0;
+    return tc__pool_waiting(p) > 0;
 }
 
 int64_t tc_pool_waiting_since(const struct tc_pool *p)
 {
-    const struct tc_pool_claim *a = p->finishing.first;
-    const struct tc_pool_claim *b = p->starting.first;
-    if (a == NULL || b == NULL) {
-        a = a == NULL ? b : a;
-        return a == NULL ? 0 : a->since_ns;
+    int64_t since_ns = 0;
+    for (size_t kind = 0; kind < TC_CLAIM_KINDS; kind++) {
+        const struct tc_pool_claim *c = p->claims[kind].first;
+        if (c != NULL && (since_ns == 0 || c->since_ns < since_ns)) {
+            since_ns = c->since_ns;
+        }
     }
-    return a->since_ns < b->since_ns ? a->since_ns : b->since_ns;
+    return since_ns;
 }

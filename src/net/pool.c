@@ -20,6 +20,8 @@
  * a buffer that is not used is much; the last one is exactly buffer_max. */
 #define CLASS_MIN_BYTES ((size_t)4 << 10)
 #define CLASS_FINE_BYTES ((size_t)64 << 10)
+#define SMALL_BYTES ((size_t)16 << 10)
+#define KEPT_PART 8
 /* What stands in front of the data; keeps the data on a cache line of its own. */
 #define HEADER_BYTES TC__POOL_HEADER_BYTES
 /* From here on a buffer is a mapping: given back to the system whole, never part of a heap that
@@ -63,7 +65,7 @@ void tc_pool_destroy(struct tc_pool *p)
     if (p == NULL) {
         return;
     }
-    TC_ASSERT(p->used == 0 && p->starting.count == 0 && p->finishing.count == 0);
+    TC_ASSERT(p->used == 0 && tc__pool_waiting(p) == 0);
     for (size_t i = 0; i < p->class_count; i++) {
         while (p->waiting[i] != NULL) {
             struct tc_buffer *b = p->waiting[i];
@@ -119,11 +121,20 @@ static size_t class_of(const struct tc_pool *p, size_t bytes)
     return i;
 }
 
+/* The last eighth is for small buffers: what is in hand when something has to wait must be kept. One
+ * that needs it all may have it when there is little else. */
+static bool leaves_room(const struct tc_pool *p, size_t cap)
+{
+    size_t kept = p->limit / KEPT_PART;
+    size_t used = p->used - p->spare;
+    return cap <= SMALL_BYTES || used <= kept || used + HEADER_BYTES + cap <= p->limit - kept;
+}
+
 /* A buffer without taking one back from anybody. */
 static struct tc_buffer *take_free(struct tc_pool *p, size_t bytes)
 {
     size_t class = class_of(p, bytes);
-    if (class == p->class_count) {
+    if (class == p->class_count || !leaves_room(p, p->class_bytes[class])) {
         return NULL;
     }
     struct tc_buffer *b = p->waiting[class];
@@ -140,6 +151,7 @@ static struct tc_buffer *take_free(struct tc_pool *p, size_t bytes)
     b->next = NULL;
     b->len = 0;
     b->is_spare = false;
+    b->is_new = false;
     p->used += HEADER_BYTES + b->cap;
     return b;
 }
@@ -202,6 +214,7 @@ struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes)
     }
     memcpy(larger->data, b->data, b->len);
     larger->len = b->len;
+    tc_buffer_set_new(larger, b->is_new);
     tc_buffer_give(b);
     return larger;
 }
@@ -213,6 +226,7 @@ void tc_buffer_give(struct tc_buffer *b)
     }
     struct tc_pool *p = b->pool;
     TC_ASSERT(p->used >= HEADER_BYTES + b->cap);
+    tc_buffer_set_new(b, false);
     p->used -= HEADER_BYTES + b->cap;
     p->spare -= b->is_spare ? HEADER_BYTES + b->cap : 0;
     size_t class = class_of(p, b->cap);
@@ -228,6 +242,6 @@ void tc_pool_stats(const struct tc_pool *p, struct tc_pool_stats *out)
                                   .spare = p->spare,
                                   .held = p->held,
                                   .limit = p->limit,
-                                  .waiting = p->starting.count + p->finishing.count,
+                                  .waiting = tc__pool_waiting(p),
                                   .refused = p->refused};
 }

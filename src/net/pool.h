@@ -25,6 +25,7 @@ struct tc_buffer {
     size_t len;
     unsigned char *data;
     bool is_spare;
+    bool is_new; /* of TC_CLAIM_NEW, and the body is not whole yet */
 };
 
 /* A buffer of at least `bytes`, or NULL when the budget has no room for it. */
@@ -45,16 +46,21 @@ struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes);
 void tc_buffer_give(struct tc_buffer *b);
 
 /*
- * Somebody who waits for a buffer, as a part of what waits; zeroed at the start. Two queues, first
- * come first served in each: bodies that begin, which leave a quarter of the budget free, and
- * before them those who hold memory already and need more of it to come to an end.
+ * Who wants memory. Those who hold some and need more to come to an end are served first; then, in
+ * turn, bodies on connections that have brought a whole request before and bodies on new ones. The
+ * latter two leave a quarter of the budget free, and the new ones may have three eighths of it:
+ * whoever only begins bodies cannot keep out those who send them.
  */
+enum tc_claim_kind { TC_CLAIM_FINISHING, TC_CLAIM_KNOWN, TC_CLAIM_NEW, TC_CLAIM_KINDS };
+
+/* Somebody who waits for a buffer, as a part of what waits; zeroed at the start. Among those of one
+ * kind the first to come is the first to be served. */
 struct tc_pool_claim {
     struct tc_pool *pool; /* NULL: does not wait */
     struct tc_pool_claim *next;
     struct tc_pool_claim *prev;
     size_t bytes;
-    bool is_finishing;
+    enum tc_claim_kind kind;
     int64_t since_ns;
     int64_t until_ns;
     /* It waits no more: with the buffer, or with NULL as its time is over. May claim again. */
@@ -64,10 +70,12 @@ struct tc_pool_claim {
 /*
  * A buffer of at least `bytes`, when there is room and nobody was there before. NULL: c waits until
  * then (c->pool is set), at most for wait_ns; or, with c->pool NULL, there is no use in waiting: it
- * is larger than any buffer, or wait_ns is 0. c->done and c->is_finishing are the caller's.
+ * is larger than any buffer, or wait_ns is 0. c->done and c->kind are the caller's.
  */
 struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size_t bytes, int64_t now_ns,
                                 int64_t wait_ns);
+/* The body is whole, or its memory is another buffer now (true): who has its share of the budget. */
+void tc_buffer_set_new(struct tc_buffer *b, bool is_new);
 /* Waits no more, and is not told. Fine when it does not wait. */
 void tc_pool_cancel(struct tc_pool_claim *c);
 /* Gives buffers to those who wait, and an end to those whose time is over: a bounded number. True:

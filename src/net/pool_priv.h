@@ -29,8 +29,9 @@ struct tc_pool {
     uint64_t refused;
     bool (*give_back)(void *context); /* NULL: nobody has spare buffers */
     void *context;
-    struct tc__claims starting;
-    struct tc__claims finishing;
+    struct tc__claims claims[TC_CLAIM_KINDS];
+    bool is_turn_of_new; /* of the two kinds that begin */
+    size_t fresh;        /* bytes of buffers with is_new, as in `used` */
     void (*wake)(void *context); /* NULL: nobody serves */
     void *wake_context;
     bool is_woken; /* since it was served last */
@@ -43,7 +44,9 @@ struct tc_buffer *tc__pool_take(struct tc_pool *p, size_t bytes);
 /* What a buffer for so many bytes takes of the budget; 0: there is none that large. */
 size_t tc__pool_cost(const struct tc_pool *p, size_t bytes);
 
-/* claim.c: memory came back. */
+/* claim.c: how many wait. */
+size_t tc__pool_waiting(const struct tc_pool *p);
+/* Memory came back. */
 void tc__pool_wake(struct tc_pool *p);
 
 #endif

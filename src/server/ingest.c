@@ -468,7 +468,7 @@ static bool wait_for_memory(struct ingest_job *j, enum tc_encoding encoding, siz
         j->claim_until_ns = now_ns + p->config->limits_memory_wait;
     }
     j->claim.done = memory_came;
-    j->claim.is_finishing = true;
+    j->claim.kind = TC_CLAIM_FINISHING;
     j->encoding = encoding;
     struct tc_buffer *b =
         tc_pool_claim(p->pool, &j->claim, bytes, now_ns, j->claim_until_ns - now_ns);

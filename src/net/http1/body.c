@@ -21,7 +21,7 @@ struct tc_buffer *tc__http_body_claim(struct tc__http *h, uint64_t length, size_
     }
     struct tc_buffer *b =
         bytes <= TC_HTTP_FIRST_BYTES ? tc_pool_take(pool, bytes) : (struct tc_buffer *)NULL;
-    h->claim.is_finishing = false;
+    h->claim.kind = h->is_known ? TC_CLAIM_KNOWN : TC_CLAIM_NEW;
     return b != NULL ? b
                      : tc_pool_claim(pool, &h->claim, bytes, tc_net_mono_ns(tc_conn_net(h->conn)),
                                      tc_conn_limits(h->conn)->memory_wait_ns);
@@ -37,7 +37,7 @@ static size_t grown(const struct tc_request *r, uint64_t more)
 
 struct tc_buffer *tc__http_body_claim_more(struct tc__http *h, uint64_t more)
 {
-    h->claim.is_finishing = true;
+    h->claim.kind = TC_CLAIM_FINISHING;
     return tc_pool_claim(tc_conn_pool(h->conn), &h->claim, grown(&h->slot->request, more),
                          tc_net_mono_ns(tc_conn_net(h->conn)),
                          tc_conn_limits(h->conn)->memory_wait_ns);
@@ -49,6 +49,7 @@ void tc__http_body_move(struct tc__http *h, struct tc_buffer *b)
     if (r->body != NULL) {
         memcpy(b->data, r->body->data, r->body->len);
         b->len = r->body->len;
+        tc_buffer_set_new(b, r->body->is_new);
         tc_buffer_give(r->body);
     }
     r->body = b;

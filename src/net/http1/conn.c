@@ -125,6 +125,10 @@ static void hand_over(struct tc__http *h)
     const struct tc_service *service = tc_conn_service(h->conn);
     struct tc_request *r = &h->slot->request;
     r->arrival_ns = tc_net_wall_ns(tc_conn_net(h->conn));
+    h->is_known = true;
+    if (r->body != NULL) {
+        tc_buffer_set_new(r->body, false);
+    }
     tc__http_enter(h, TC__HTTP_HANDLING);
     tc_conn_pause(h->conn, true);
     service->handle(service->context, r);
@@ -587,6 +591,7 @@ const struct tc_proto tc_proto_http = {
     .room = http_room,
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
+    .read_most = tc__http_read_most,
     .use = http_use,
     .peer_closed = tc__http_peer_closed,
     .reclaim = tc__http_reclaim,

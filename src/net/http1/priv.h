@@ -138,6 +138,7 @@ struct tc__http {
     int64_t phase_since_ns; /* monotonic; of phases with a deadline */
     bool running;           /* bytes are being looked at: an answer must not look at more */
     bool keep_alive;
+    bool is_known; /* it has brought a whole request */
     bool ending;
     bool in_value;
     bool head_done;
@@ -173,6 +174,8 @@ void tc__http_wait_for_more(struct tc__http *h, uint64_t more);
 /* It waits no more, as it ends. */
 void tc__http_refuse_queued(struct tc__http *h);
 void tc__http_reclaim(struct tc_conn *c, void *state, int64_t now_ns);
+/* What comes behind a head whose body has to wait is kept: that is little while others wait. */
+size_t tc__http_read_most(const struct tc_conn *c, const void *state);
 /* A part of the body came. */
 void tc__http_body_moves(struct tc__http *h, size_t len);
 

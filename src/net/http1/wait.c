@@ -130,3 +130,11 @@ void tc__http_reclaim(struct tc_conn *c, void *state, int64_t now_ns)
                          "the body stopped coming while others waited for its memory");
     tc__http_refuse(h);
 }
+
+size_t tc__http_read_most(const struct tc_conn *c, const void *state)
+{
+    struct tc_pool_stats stats;
+    (void)state;
+    tc_pool_stats(tc_conn_pool(c), &stats);
+    return stats.waiting > 0 ? TC_HTTP_FIRST_BYTES : TC_HTTP_READ_BYTES;
+}

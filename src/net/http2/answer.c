@@ -63,6 +63,7 @@ static void answered(struct tc__h2_stream *s)
         if (s->req.body != NULL && h->stall.data != NULL) {
             tc__h2_due(h, tc__h2_now(h));
         }
+        tc__h2_early_over(s);
         tc_buffer_give(s->req.body);
         s->req.body = NULL;
     }

@@ -147,6 +147,9 @@ struct tc__h2 {
                              byte came */
     int64_t idle_ns;      /* since when there is no stream */
     int64_t last_call_ns; /* when the final GOAWAY follows the first; 0: none was sent */
+    size_t first_flight; /* body bytes that came before our settings were known */
+    bool is_early;       /* it has some of them in memory without a turn */
+    bool is_known;       /* it has brought a whole message */
     bool settings_seen;
     bool settings_acked;
     enum tc__h2_end why; /* of our own GOAWAY */
@@ -279,9 +282,13 @@ size_t tc__h2_feed(struct tc__h2 *h, const unsigned char *data, size_t len);
 /* Memory for the message as its frame says, and the window for it; or it waits, or is refused. */
 void tc__h2_admit(struct tc__h2_stream *s);
 /* The client knows our window now: those who wait for memory may wait in turn. */
-void tc__h2_admit_all(struct tc__h2 *h);
-/* A buffer, or a larger one, for bytes that came before there was memory for the message. */
-struct tc_buffer *tc__h2_early(struct tc__h2_stream *s, size_t bytes);
+void tc__h2_acked(struct tc__h2 *h);
+/* A buffer, or a larger one, for bytes that came before there was memory for the message: of a client
+ * that has not seen our settings, some 64 KiB of all its calls together. NULL: not now. */
+struct tc_buffer *tc__h2_early(struct tc__h2_stream *s);
+/* Such a buffer is given back, or is the message's from now on. */
+void tc__h2_early_over(const struct tc__h2_stream *s);
+void tc__h2_set_early(struct tc__h2 *h, bool is_early);
 /* The memory is full and the message is not: the same for more of it. */
 void tc__h2_admit_more(struct tc__h2_stream *s);
 /* Others wait: calls whose messages have stopped coming are refused. */

@@ -314,9 +314,7 @@ static tc_status start_session(struct tc__h2 *h)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, TC_H2_STREAM_WINDOW},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
-    if (nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, TC_COUNT(settings)) == 0 &&
-        nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0,
-                                              TC_H2_CONN_WINDOW) == 0) {
+    if (nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, TC_COUNT(settings)) == 0) {
         status = TC_OK;
     }
 out:

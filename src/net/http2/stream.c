@@ -74,6 +74,7 @@ static void destroy(struct tc__h2_stream *s)
 {
     struct tc__h2_mem *mem = s->h == NULL ? NULL : &s->h->mem;
     tc_pool_cancel(&s->claim);
+    tc__h2_early_over(s);
     tc_buffer_give(s->req.body);
     for (struct more *m = s->more; m != NULL;) {
         struct more *next = m->next;
@@ -96,6 +97,7 @@ void tc__h2_release(struct tc__h2_stream *s)
 
 void tc__h2_orphan(struct tc__h2 *h)
 {
+    tc__h2_set_early(h, false);
     while (h->streams != NULL) {
         struct tc__h2_stream *s = h->streams;
         tc__h2_health_forget(s);
@@ -330,8 +332,7 @@ static bool has_room(struct tc__h2_stream *s)
     if (s->is_admitted) {
         return false;
     }
-    size_t most = b == NULL ? TC_H2_STREAM_WINDOW : TC_H2_FIRST_WINDOW;
-    b = tc__h2_early(s, s->message_len < most ? s->message_len : most);
+    b = tc__h2_early(s);
     s->req.body = b == NULL ? s->req.body : b;
     return b != NULL && b->len < b->cap;
 }
@@ -369,6 +370,10 @@ static void account(struct tc__h2_stream *s, size_t len)
     }
     s->came += len;
     s->came_ns = tc__h2_now(h);
+    if (!h->settings_acked) {
+        h->first_flight += len; /* no more than the first window of the connection */
+        return;
+    }
     if (len > 0 && !h->ended && nghttp2_session_consume_connection(h->session, len) != 0) {
         tc__h2_fatal(h);
     }
@@ -441,6 +446,12 @@ static void body_complete(struct tc__h2_stream *s)
     const struct tc_service *service = tc_conn_service(s->h->conn);
     tc_count(TC_COUNT_GRPC_MESSAGES, 1);
     tc_count(TC_COUNT_GRPC_MESSAGE_BYTES, have);
+    s->h->is_known = true;
+    if (s->req.body != NULL) {
+        tc__h2_early_over(s);
+        s->is_admitted = true;
+        tc_buffer_set_new(s->req.body, false);
+    }
     s->phase = TC_H2_HANDLED;
     s->with_handler = true;
     tc__h2_handling(true);
@@ -472,8 +483,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     case NGHTTP2_SETTINGS:
         h->settings_seen = h->settings_seen || !ack;
         if (ack && !h->settings_acked) {
-            h->settings_acked = true;
-            tc__h2_admit_all(h);
+            tc__h2_acked(h);
         }
         break;
     case NGHTTP2_PING:
