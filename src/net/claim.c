@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for a buffer of the pool, and whose turn it is: docs/internals/requests.md. */
+/* Who waits for a buffer of the pool, and whose turn it is: docs/internals/connections.md. */
 #include "base/assert.h"
 #include "net/pool_priv.h"
 #include "observe/metrics.h"
@@ -120,8 +120,8 @@ static void dequeue(struct tc_pool_claim *c)
     c->pool = NULL;
 }
 
-struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size_t bytes, int64_t now_ns,
-                                int64_t wait_ns)
+struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size_t bytes,
+                                int64_t now_ns, int64_t wait_ns)
 {
     TC_ASSERT(c->pool == NULL && c->done != NULL);
     c->bytes = bytes;

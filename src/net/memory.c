@@ -2,7 +2,7 @@
 /*
  * Those who wait for memory: the pools say when there may be some, the loop serves them after the
  * callback that gave it back. While anybody waits the loop also looks for bodies that hold memory
- * and have stopped coming: docs/internals/requests.md.
+ * and have stopped coming: docs/internals/connections.md.
  */
 #include "net/net_priv.h"
 #include "observe/loop.h"

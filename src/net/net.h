@@ -57,8 +57,8 @@ static inline bool tc_is_slow(size_t bytes, int64_t age_ns)
            bytes < (uint64_t)(age_ns / TC_SLOW_AGE_NS) * TC_SLOW_BYTES_PER_S;
 }
 
-/* While others wait for memory, a body has stopped coming when nothing came for that long, or when it
- * comes slower than that. */
+/* While others wait for memory, a body has stopped coming when nothing came for that long, or when
+ * it comes slower than that. */
 #define TC_STALLED_NS INT64_C(1000000000)
 #define TC_STALLED_BYTES_PER_S ((uint64_t)16 << 10)
 

@@ -121,8 +121,8 @@ static size_t class_of(const struct tc_pool *p, size_t bytes)
     return i;
 }
 
-/* The last eighth is for small buffers: what is in hand when something has to wait must be kept. One
- * that needs it all may have it when there is little else. */
+/* The last eighth is for small buffers: what is in hand when something has to wait must be kept.
+ * One that needs it all may have it when there is little else. */
 static bool leaves_room(const struct tc_pool *p, size_t cap)
 {
     size_t kept = p->limit / KEPT_PART;

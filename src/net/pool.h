@@ -2,7 +2,7 @@
 /*
  * The memory of requests: buffers of a few sizes, out of one budget. A buffer that is given back is
  * used again, so that steady load allocates nothing. When the budget is spent, claims wait in the
- * order in which they came (claim.c; docs/internals/requests.md). Belongs to the loop's thread.
+ * order in which they came (claim.c; docs/internals/connections.md). Belongs to the loop's thread.
  */
 #ifndef TC_NET_POOL_H
 #define TC_NET_POOL_H
@@ -72,9 +72,10 @@ struct tc_pool_claim {
  * then (c->pool is set), at most for wait_ns; or, with c->pool NULL, there is no use in waiting: it
  * is larger than any buffer, or wait_ns is 0. c->done and c->kind are the caller's.
  */
-struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size_t bytes, int64_t now_ns,
-                                int64_t wait_ns);
-/* The body is whole, or its memory is another buffer now (true): who has its share of the budget. */
+struct tc_buffer *tc_pool_claim(struct tc_pool *p, struct tc_pool_claim *c, size_t bytes,
+                                int64_t now_ns, int64_t wait_ns);
+/* The body is whole, or its memory is another buffer now (true): who has its share of the budget.
+ */
 void tc_buffer_set_new(struct tc_buffer *b, bool is_new);
 /* Waits no more, and is not told. Fine when it does not wait. */
 void tc_pool_cancel(struct tc_pool_claim *c);

@@ -30,8 +30,8 @@ struct tc_pool {
     bool (*give_back)(void *context); /* NULL: nobody has spare buffers */
     void *context;
     struct tc__claims claims[TC_CLAIM_KINDS];
-    bool is_turn_of_new; /* of the two kinds that begin */
-    size_t fresh;        /* bytes of buffers with is_new, as in `used` */
+    bool is_turn_of_new;         /* of the two kinds that begin */
+    size_t fresh;                /* bytes of buffers with is_new, as in `used` */
     void (*wake)(void *context); /* NULL: nobody serves */
     void *wake_context;
     bool is_woken; /* since it was served last */

@@ -25,9 +25,8 @@ enum tc_answer tc_ingest_look(const struct tc_ingest_parts *p, const struct tc_r
         out->message = TC_LIT("telemetry is sent with POST");
         return TC_ANSWER_WRONG_METHOD;
     }
-    enum tc_answer allowed = r->protocol == TC_PROTOCOL_HTTP
-                                 ? tc_front_check_page(p->config, r, out)
-                                 : TC_ANSWER_OK;
+    enum tc_answer allowed =
+        r->protocol == TC_PROTOCOL_HTTP ? tc_front_check_page(p->config, r, out) : TC_ANSWER_OK;
     if (allowed != TC_ANSWER_OK) {
         return allowed;
     }
@@ -50,8 +49,7 @@ enum tc_answer tc_ingest_look(const struct tc_ingest_parts *p, const struct tc_r
         out->message = TC_LIT("the disk is full");
         return TC_ANSWER_BUSY;
     }
-    if (tc_committer_waiting(p->committer) >
-        (size_t)p->config->ingest_queue_batches) {
+    if (tc_committer_waiting(p->committer) > (size_t)p->config->ingest_queue_batches) {
         tc_count(TC_COUNT_REJECTED_BUSY_QUEUE, 1);
         out->retry_after_s = TC_RETRY_SOON_S;
         out->message = TC_LIT("too many requests wait to be stored");

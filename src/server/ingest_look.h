@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be right about an OTLP request before its body is read: route, method, who sends it, its
- * type, and whether it can be stored at all. */
+/* What must be right about an OTLP request before its body is read: route, method, who sends it,
+ * its type, and whether it can be stored at all. */
 #ifndef TC_SERVER_INGEST_LOOK_H
 #define TC_SERVER_INGEST_LOOK_H
 

@@ -155,7 +155,7 @@ struct tc__http {
     struct tc__http_span fields[TC__HTTP_FIELDS];
     struct tc__http_refusal refusal;
     struct tc_response delayed; /* in the phase of that name */
-    struct tc_pool_claim claim;      /* of a body that waits */
+    struct tc_pool_claim claim; /* of a body that waits */
     bool is_chunked;            /* the body */
     bool body_began;            /* it has memory, and waits for more */
     int64_t body_since_ns;      /* monotonic; when it could come */

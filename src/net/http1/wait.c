@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of bodies: a request whose body finds none is not read until its turn comes, or until it
- * has waited for limits.memory_wait and is answered 503 (docs/internals/requests.md).
+ * has waited for limits.memory_wait and is answered 503 (docs/internals/connections.md).
  */
 #include "net/http1/priv.h"
 

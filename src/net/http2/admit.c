@@ -2,7 +2,7 @@
 /*
  * Memory of messages. A call may send a little before there is any (TC_H2_STREAM_WINDOW); once the
  * length is known and there is room for it, its window is opened. While it waits for its turn the
- * other calls of the connection go on: docs/internals/requests.md.
+ * other calls of the connection go on: docs/internals/connections.md.
  */
 #include "net/http2/priv.h"
 

@@ -147,9 +147,9 @@ struct tc__h2 {
                              byte came */
     int64_t idle_ns;      /* since when there is no stream */
     int64_t last_call_ns; /* when the final GOAWAY follows the first; 0: none was sent */
-    size_t first_flight; /* body bytes that came before our settings were known */
-    bool is_early;       /* it has some of them in memory without a turn */
-    bool is_known;       /* it has brought a whole message */
+    size_t first_flight;  /* body bytes that came before our settings were known */
+    bool is_early;        /* it has some of them in memory without a turn */
+    bool is_known;        /* it has brought a whole message */
     bool settings_seen;
     bool settings_acked;
     enum tc__h2_end why; /* of our own GOAWAY */
@@ -198,13 +198,13 @@ struct tc__h2_stream {
     size_t message_len; /* as the frame says */
     size_t body_max;
     struct tc_pool_claim claim; /* of a message that waits */
-    bool is_admitted;      /* it has memory, for all of it or a part */
-    size_t window;         /* what was allowed to come */
-    size_t came;           /* of the message */
-    int64_t came_ns;       /* when the last of it did */
-    int64_t since_ns;    /* when the head, or the body, began to come */
-    int64_t due_ns;      /* what the phase allows; 0: any time */
-    int64_t deadline_ns; /* grpc-timeout; 0: none */
+    bool is_admitted;           /* it has memory, for all of it or a part */
+    size_t window;              /* what was allowed to come */
+    size_t came;                /* of the message */
+    int64_t came_ns;            /* when the last of it did */
+    int64_t since_ns;           /* when the head, or the body, began to come */
+    int64_t due_ns;             /* what the phase allows; 0: any time */
+    int64_t deadline_ns;        /* grpc-timeout; 0: none */
 
     /* answer */
     struct tc_response delayed; /* in the phase of that name */
@@ -283,8 +283,8 @@ size_t tc__h2_feed(struct tc__h2 *h, const unsigned char *data, size_t len);
 void tc__h2_admit(struct tc__h2_stream *s);
 /* The client knows our window now: those who wait for memory may wait in turn. */
 void tc__h2_acked(struct tc__h2 *h);
-/* A buffer, or a larger one, for bytes that came before there was memory for the message: of a client
- * that has not seen our settings, some 64 KiB of all its calls together. NULL: not now. */
+/* A buffer, or a larger one, for bytes that came before there was memory for the message: of a
+ * client that has not seen our settings, some 64 KiB of all its calls together. NULL: not now. */
 struct tc_buffer *tc__h2_early(struct tc__h2_stream *s);
 /* Such a buffer is given back, or is the message's from now on. */
 void tc__h2_early_over(const struct tc__h2_stream *s);

@@ -12,8 +12,8 @@
 #define OUTPUT_CHUNK 16384
 #define OUTPUT_HIGH ((size_t)256 << 10) /* waiting output at which reading stops */
 #define READ_CAREFULLY 16384
-#define ACKS_MAX 128                    /* of PING and SETTINGS that wait to be sent */
-#define LAST_CALL_NS TC_H2_SECOND       /* for the client to see the first GOAWAY */
+#define ACKS_MAX 128              /* of PING and SETTINGS that wait to be sent */
+#define LAST_CALL_NS TC_H2_SECOND /* for the client to see the first GOAWAY */
 /* Memory of a connection: header tables and buffers, and what a stream takes in nghttp2 and here.
  */
 #define MEM_BASE ((size_t)384 << 10)
@@ -224,8 +224,8 @@ static void take_input(struct tc__h2 *h, struct tc_slice bytes)
 
 /* ---- the protocol ---- */
 
-/* A client that does not know our window yet, or that may have to wait, is read in small pieces: what
- * finds no room has to be kept. */
+/* A client that does not know our window yet, or that may have to wait, is read in small pieces:
+ * what finds no room has to be kept. */
 static size_t on_read_most(const struct tc_conn *c, const void *state)
 {
     const struct tc__h2 *h = state;

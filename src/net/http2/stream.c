@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define ENTRY_OVERHEAD 32   /* RFC 9113, 6.5.2: what a field counts besides its bytes */
-#define HEADERS_HOPELESS 4  /* times the limit: nobody is that wrong by mistake */
+#define ENTRY_OVERHEAD 32  /* RFC 9113, 6.5.2: what a field counts besides its bytes */
+#define HEADERS_HOPELESS 4 /* times the limit: nobody is that wrong by mistake */
 
 /* A block of text that did not fit into the stream. */
 struct more {
@@ -321,8 +321,8 @@ static void frame_complete(struct tc__h2_stream *s)
     }
 }
 
-/* Room for one byte of the message at least. What comes before the message has its memory is no more
- * than the window: it takes what it needs, without waiting. */
+/* Room for one byte of the message at least. What comes before the message has its memory is no
+ * more than the window: it takes what it needs, without waiting. */
 static bool has_room(struct tc__h2_stream *s)
 {
     struct tc_buffer *b = s->req.body;

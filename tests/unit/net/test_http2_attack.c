@@ -400,7 +400,8 @@ static void a_window_is_not_overrun(void **state)
     raw_call(p, 1, 0);
     char *block = calloc(1, 16384);
     memcpy(block, "\0\x03\0\0\0", 5);
-    /* There was no room for the message, so its window is small; the sender goes on all the same. */
+    /* There was no room for the message, so its window is small; the sender goes on all the same.
+     */
     struct tc_buffer *taken = tc_pool_take(p->conn.pool, 32768);
     struct tc_buffer *more = tc_pool_take(p->conn.pool, 16384);
     for (size_t i = 0; i < 1000 && !p->conn.finished && p->status == TC_OK; i++) {
