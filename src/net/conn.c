@@ -353,6 +353,8 @@ static bool read_for_proto(struct tc_conn *c, size_t *io_budget)
     size_t want = proto->read_bytes > 0 && proto->read_bytes < TC_NET_READ_BYTES
                       ? proto->read_bytes
                       : TC_NET_READ_BYTES;
+    size_t most = proto->read_most != NULL ? proto->read_most(c, state) : want;
+    want = most < want ? most : want;
     size_t room = 0;
     void *to = proto->room != NULL ? proto->room(c, state, &room) : NULL;
     want = to != NULL ? room : want;

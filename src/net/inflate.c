@@ -208,10 +208,11 @@ static tc_status measured(struct tc_inflater *f, enum tc_encoding encoding, stru
     tc_buffer_give(t->buffer);
     *t = (struct target){.piece = f->piece, .bytes_max = t->bytes_max};
     TC_TRY(inflate_to(f, encoding, bytes, t, err));
-    t->buffer = tc_pool_take(pool, t->len + 1);
+    size_t wanted = t->len + 1;
+    t->buffer = tc_pool_take(pool, wanted);
     t->len = 0;
     if (t->buffer == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a decompressed body");
+        return tc_fail(err, TC_E_NOMEM, wanted, "no memory for a decompressed body");
     }
     return inflate_to(f, encoding, bytes, t, err);
 }

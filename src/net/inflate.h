@@ -25,7 +25,8 @@ void tc_inflater_destroy(struct tc_inflater *f);
 
 /*
  * *out is a buffer of the pool with the content. TC_E_LIMIT: more than bytes_max; TC_E_MALFORMED:
- * not that compression, damaged or cut off; TC_E_NOMEM: the pool has no room.
+ * not that compression, damaged or cut off; TC_E_NOMEM: the pool has no room, and err->offset is
+ * how much it takes.
  */
 TC_CHECKED tc_status tc_inflate(struct tc_inflater *f, enum tc_encoding encoding,
                                 struct tc_slice bytes, struct tc_pool *pool, size_t bytes_max,

@@ -294,6 +294,7 @@ static tc_status listen_with(struct tc_net *n, const char *address, const struct
     if (pool != NULL) {
         l->is_apart = true;
         l->pool = pool;
+        tc__net_memory_watch(n, pool);
     }
     tc_status status = tls == NULL ? TC_OK : load_tls(l, tls, err);
     if (status == TC_OK) {

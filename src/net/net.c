@@ -322,7 +322,7 @@ struct tc_net *tc_net_create(const struct tc_net_limits *limits, struct tc_pool 
     }
     n->on_dirty = event_new(n->base, -1, 0, on_dirty, n);
     n->on_timer = evtimer_new(n->base, on_timer, n);
-    if (n->on_dirty == NULL || n->on_timer == NULL) {
+    if (n->on_dirty == NULL || n->on_timer == NULL || !tc__net_memory_init(n)) {
         goto failed;
     }
     event_config_free(config);
@@ -389,6 +389,7 @@ void tc_net_destroy(struct tc_net *n)
         tc__conn_kill(c, TC_COUNT_CONN_CLOSED_SHUTDOWN);
     }
     tc__net_turn(n);
+    tc__net_memory_fini(n);
     for (size_t i = 0; i < n->listener_count; i++) {
         tc__listener_fini(&n->listeners[i]);
     }

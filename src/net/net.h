@@ -33,6 +33,7 @@ struct tc_net_limits {
     int64_t body_timeout_ns;      /* from there to the end of the body; again for each 16 MiB */
     int64_t idle_timeout_ns;      /* between requests */
     int64_t write_timeout_ns;     /* without progress */
+    int64_t memory_wait_ns;       /* for room in the pool, before a request is refused */
     size_t resets_per_s_max;      /* HTTP/2: streams reset by the client, a second */
     size_t requests_per_conn_max; /* 0: no bound; then the connection is closed gracefully */
 };
@@ -54,6 +55,20 @@ static inline bool tc_is_slow(size_t bytes, int64_t age_ns)
 {
     return age_ns >= TC_SLOW_AGE_NS &&
            bytes < (uint64_t)(age_ns / TC_SLOW_AGE_NS) * TC_SLOW_BYTES_PER_S;
+}
+
+/* While others wait for memory, a body has stopped coming when nothing came for that long, or when
+ * it comes slower than that. */
+#define TC_STALLED_NS INT64_C(1000000000)
+#define TC_STALLED_BYTES_PER_S ((uint64_t)16 << 10)
+
+/* Of a body that began at since_ns, of which so many bytes came, the last at last_ns. */
+static inline bool tc_is_stalled(size_t bytes, int64_t since_ns, int64_t last_ns, int64_t now_ns)
+{
+    int64_t age_ns = now_ns - since_ns;
+    return now_ns - last_ns >= TC_STALLED_NS ||
+           (age_ns >= TC_STALLED_NS &&
+            bytes < (uint64_t)(age_ns / TC_STALLED_NS) * TC_STALLED_BYTES_PER_S);
 }
 
 /* What a protocol does with a connection. All calls come from the loop. */
@@ -79,10 +94,14 @@ struct tc_proto {
     /* So many bytes came to where `room` said; instead of `input`. */
     tc_status (*filled)(struct tc_conn *c, void *state, size_t len);
     size_t read_bytes; /* the most `input` is given at once; 0: as much as the loop reads */
+    /* The same for now, when it is less. May be NULL. */
+    size_t (*read_most)(const struct tc_conn *c, const void *state);
     /* What it is doing, and since when (monotonic; untouched when it is busy). May be NULL. */
     enum tc_use (*use)(const struct tc_conn *c, const void *state, int64_t *out_since_ns);
     /* The peer has closed its side while reading is paused. May be NULL. */
     void (*peer_closed)(struct tc_conn *c, void *state);
+    /* Others wait for memory: bodies that have stopped coming are refused. May be NULL. */
+    void (*reclaim)(struct tc_conn *c, void *state, int64_t now_ns);
     struct tc_slice refusal; /* said to a connection over connections_max; may be empty */
 };
 

@@ -160,6 +160,8 @@ struct tc_net {
     struct event *on_dirty;
     bool dirty_woken;
     bool ending;
+    struct event *on_memory; /* the pools may have something for those who wait */
+    int64_t reclaimed_ns;    /* when bodies that had stopped were looked for */
     struct event *on_timer;
     int64_t timer_at;        /* 0: not armed */
     int64_t accept_at;       /* listeners rest until then; 0: they do not */
@@ -194,6 +196,15 @@ void tc__net_turn(struct tc_net *n);
 void tc__net_tick(struct tc_net *n);
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 struct tc_slice tc__net_date(struct tc_net *n);
+
+/* memory.c */
+/* The pools serve those who wait, from now on too. */
+TC_CHECKED bool tc__net_memory_init(struct tc_net *n);
+void tc__net_memory_fini(struct tc_net *n);
+/* A pool of this loop: it wakes the loop. */
+void tc__net_memory_watch(struct tc_net *n, struct tc_pool *pool);
+/* Serves those who wait for memory; takes it from bodies that have stopped coming. */
+void tc__net_memory_serve(struct tc_net *n);
 
 /* Is there room for one more connection of the listener? */
 bool tc__net_has_room(const struct tc__listener *l);

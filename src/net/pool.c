@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/pool.h"
+#include "net/pool_priv.h"
 
 #include "base/asan.h"
 #include "base/assert.h"
@@ -20,29 +20,15 @@
  * a buffer that is not used is much; the last one is exactly buffer_max. */
 #define CLASS_MIN_BYTES ((size_t)4 << 10)
 #define CLASS_FINE_BYTES ((size_t)64 << 10)
-#define CLASSES_MAX 64
+#define SMALL_BYTES ((size_t)16 << 10)
+#define KEPT_PART 8
 /* What stands in front of the data; keeps the data on a cache line of its own. */
-#define HEADER_BYTES ((size_t)64)
+#define HEADER_BYTES TC__POOL_HEADER_BYTES
 /* From here on a buffer is a mapping: given back to the system whole, never part of a heap that
  * cannot shrink. */
 #define MAPPED_BYTES ((size_t)128 << 10)
 
 _Static_assert(sizeof(struct tc_buffer) <= HEADER_BYTES, "the header holds the buffer");
-
-/* Invariant: spare <= used <= held <= limit; held is the sum over all buffers of HEADER_BYTES +
- * cap, spare that over spare ones. */
-struct tc_pool {
-    size_t limit;
-    size_t used;
-    size_t spare;
-    size_t held;
-    size_t class_count;
-    size_t class_bytes[CLASSES_MAX];
-    struct tc_buffer *waiting[CLASSES_MAX]; /* last given back first: its bytes are in the cache */
-    uint64_t refused;
-    bool (*give_back)(void *context); /* NULL: nobody has spare buffers */
-    void *context;
-};
 
 struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
 {
@@ -53,7 +39,7 @@ struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
     p->limit = bytes_max;
     size_t power = CLASS_MIN_BYTES;
     size_t bytes = power;
-    while (bytes < buffer_max && p->class_count < CLASSES_MAX - 1) {
+    while (bytes < buffer_max && p->class_count < TC__POOL_CLASSES_MAX - 1) {
         p->class_bytes[p->class_count++] = bytes;
         bytes += power < CLASS_FINE_BYTES ? power : power / 4;
         power = bytes == 2 * power ? bytes : power;
@@ -79,7 +65,7 @@ void tc_pool_destroy(struct tc_pool *p)
     if (p == NULL) {
         return;
     }
-    TC_ASSERT(p->used == 0);
+    TC_ASSERT(p->used == 0 && tc__pool_waiting(p) == 0);
     for (size_t i = 0; i < p->class_count; i++) {
         while (p->waiting[i] != NULL) {
             struct tc_buffer *b = p->waiting[i];
@@ -135,11 +121,20 @@ static size_t class_of(const struct tc_pool *p, size_t bytes)
     return i;
 }
 
+/* The last eighth is for small buffers: what is in hand when something has to wait must be kept.
+ * One that needs it all may have it when there is little else. */
+static bool leaves_room(const struct tc_pool *p, size_t cap)
+{
+    size_t kept = p->limit / KEPT_PART;
+    size_t used = p->used - p->spare;
+    return cap <= SMALL_BYTES || used <= kept || used + HEADER_BYTES + cap <= p->limit - kept;
+}
+
 /* A buffer without taking one back from anybody. */
 static struct tc_buffer *take_free(struct tc_pool *p, size_t bytes)
 {
     size_t class = class_of(p, bytes);
-    if (class == p->class_count) {
+    if (class == p->class_count || !leaves_room(p, p->class_bytes[class])) {
         return NULL;
     }
     struct tc_buffer *b = p->waiting[class];
@@ -156,6 +151,7 @@ static struct tc_buffer *take_free(struct tc_pool *p, size_t bytes)
     b->next = NULL;
     b->len = 0;
     b->is_spare = false;
+    b->is_new = false;
     p->used += HEADER_BYTES + b->cap;
     return b;
 }
@@ -181,13 +177,25 @@ void tc_pool_set_spare(struct tc_pool *p, bool (*give_back)(void *context), void
     p->context = context;
 }
 
-struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+struct tc_buffer *tc__pool_take(struct tc_pool *p, size_t bytes)
 {
     bool fits = class_of(p, bytes) < p->class_count;
     struct tc_buffer *b = take_free(p, bytes);
     while (b == NULL && fits && p->give_back != NULL && p->give_back(p->context)) {
         b = take_free(p, bytes);
     }
+    return b;
+}
+
+size_t tc__pool_cost(const struct tc_pool *p, size_t bytes)
+{
+    size_t class = class_of(p, bytes);
+    return class == p->class_count ? 0 : HEADER_BYTES + p->class_bytes[class];
+}
+
+struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+{
+    struct tc_buffer *b = tc__pool_take(p, bytes);
     if (b == NULL) {
         p->refused++;
         tc_count(TC_COUNT_POOL_REFUSED, 1);
@@ -206,6 +214,7 @@ struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes)
     }
     memcpy(larger->data, b->data, b->len);
     larger->len = b->len;
+    tc_buffer_set_new(larger, b->is_new);
     tc_buffer_give(b);
     return larger;
 }
@@ -217,12 +226,14 @@ void tc_buffer_give(struct tc_buffer *b)
     }
     struct tc_pool *p = b->pool;
     TC_ASSERT(p->used >= HEADER_BYTES + b->cap);
+    tc_buffer_set_new(b, false);
     p->used -= HEADER_BYTES + b->cap;
     p->spare -= b->is_spare ? HEADER_BYTES + b->cap : 0;
     size_t class = class_of(p, b->cap);
     b->next = p->waiting[class];
     p->waiting[class] = b;
     ASAN_POISON_MEMORY_REGION(b->data, b->cap);
+    tc__pool_wake(p);
 }
 
 void tc_pool_stats(const struct tc_pool *p, struct tc_pool_stats *out)
@@ -231,5 +242,6 @@ void tc_pool_stats(const struct tc_pool *p, struct tc_pool_stats *out)
                                   .spare = p->spare,
                                   .held = p->held,
                                   .limit = p->limit,
+                                  .waiting = tc__pool_waiting(p),
                                   .refused = p->refused};
 }

@@ -22,6 +22,7 @@ struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c)
         .body_timeout_ns = c->limits_body_timeout,
         .idle_timeout_ns = c->limits_idle_timeout,
         .write_timeout_ns = c->limits_write_timeout,
+        .memory_wait_ns = c->limits_memory_wait,
         .resets_per_s_max = (size_t)c->limits_resets_per_second,
         .requests_per_conn_max = (size_t)c->limits_requests_per_connection,
     };

@@ -17,6 +17,7 @@ static void refresh_requests(const struct tc_daemon *d)
     tc_gauge(TC_COUNT_POOL_SPARE, (int64_t)pool.spare);
     tc_gauge(TC_COUNT_POOL_HELD, (int64_t)pool.held);
     tc_gauge(TC_COUNT_POOL_LIMIT, (int64_t)pool.limit);
+    tc_gauge(TC_COUNT_MEMORY_WAITING, (int64_t)pool.waiting);
     tc_gauge(TC_COUNT_REQUESTS_WAITING, (int64_t)tc_ingest_in_flight(d->ingest));
     tc_gauge(TC_COUNT_QUEUE_BATCHES, (int64_t)tc_committer_waiting(d->committer));
     tc_gauge(TC_COUNT_QUEUE_BYTES, (int64_t)tc_committer_waiting_bytes(d->committer));

@@ -5,7 +5,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
-#include "server/front.h"
+#include "server/ingest_look.h"
 #include "server/otlp_answer.h"
 #include "server/otlp_route.h"
 #include "server/sender.h"
@@ -34,6 +34,9 @@ struct ingest_job {
     bool is_left;               /* detection reads it from the store */
     tc_status stored;
     struct tc_waiting waiting;
+    struct tc_pool_claim claim; /* memory for what a compressed body holds */
+    int64_t claim_until_ns;
+    enum tc_encoding encoding;
     bool is_long; /* the thread checked it: there is no tape */
     struct tc_body_check check;
     struct tc_buffer *body;
@@ -440,6 +443,39 @@ static void work_later(struct ingest_job *j, enum tc_encoding encoding)
     tc_body_checker_put(j->in->parts.checker, &j->check);
 }
 
+static void work(struct ingest_job *j, enum tc_encoding encoding);
+
+/* Its turn has come, or the end of its wait. */
+static void memory_came(struct tc_pool_claim *claim, struct tc_buffer *b)
+{
+    struct ingest_job *j =
+        (struct ingest_job *)(void *)((char *)claim - offsetof(struct ingest_job, claim));
+    struct tc_error err = {0};
+    if (b == NULL) {
+        refuse_body(j, TC_E_NOMEM, true, &err);
+        return;
+    }
+    tc_buffer_give(b); /* for the inflater, which takes as much at once */
+    work(j, j->encoding);
+}
+
+/* A compressed body waits until there is room for `bytes` of content. False: it has waited. */
+static bool wait_for_memory(struct ingest_job *j, enum tc_encoding encoding, size_t bytes)
+{
+    const struct tc_ingest_parts *p = &j->in->parts;
+    int64_t now_ns = tc_mono_ns();
+    if (j->claim.done == NULL) {
+        j->claim_until_ns = now_ns + p->config->limits_memory_wait;
+    }
+    j->claim.done = memory_came;
+    j->claim.kind = TC_CLAIM_FINISHING;
+    j->encoding = encoding;
+    struct tc_buffer *b =
+        tc_pool_claim(p->pool, &j->claim, bytes, now_ns, j->claim_until_ns - now_ns);
+    tc_buffer_give(b); /* nothing has come back since it was refused: no second attempt */
+    return j->claim.pool != NULL;
+}
+
 static void work(struct ingest_job *j, enum tc_encoding encoding)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
@@ -452,6 +488,9 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
     tc_status status = uncover(j, encoding, &err);
     if (status == TC_E_LIMIT && p->config->limits_body_decompressed > TC_LEVEL_BODY_BYTES) {
         work_later(j, encoding);
+        return;
+    }
+    if (status == TC_E_NOMEM && wait_for_memory(j, encoding, err.offset)) {
         return;
     }
     if (status != TC_OK) {
@@ -474,65 +513,19 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
     store(j);
 }
 
-/* What must be right before a body is read, and again when it is whole. */
-static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
-                           struct tc_response *out)
+/* A store that has fallen behind by that much takes no more bodies: senders wait, as for memory. */
+static bool is_store_open(void *context)
 {
-    enum tc_otlp_signal signal;
-    enum tc_otlp_form form;
-    *out = (struct tc_response){0};
-    if (!tc_otlp_route(r, &signal)) {
-        tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
-        out->message = TC_LIT("there are /v1/logs, /v1/metrics and /v1/traces here");
-        return TC_ANSWER_NOT_FOUND;
-    }
-    if (r->method != TC_METHOD_POST) {
-        tc_count(TC_COUNT_REJECTED_WRONG_METHOD, 1);
-        out->allow = TC_LIT("POST");
-        out->message = TC_LIT("telemetry is sent with POST");
-        return TC_ANSWER_WRONG_METHOD;
-    }
-    enum tc_answer allowed = r->protocol == TC_PROTOCOL_HTTP
-                                 ? tc_front_check_page(in->parts.config, r, out)
-                                 : TC_ANSWER_OK;
-    if (allowed != TC_ANSWER_OK) {
-        return allowed;
-    }
-    allowed = tc_auth_check(in->parts.auth, r, TC_TOKEN_INGEST, tc_mono_ns(), out);
-    if (allowed != TC_ANSWER_OK) {
-        return allowed;
-    }
-    if (!tc_otlp_form_of(r, &form)) {
-        tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
-        out->message = TC_LIT("Content-Type is application/x-protobuf or application/json");
-        return TC_ANSWER_UNSUPPORTED;
-    }
-    if (tc_encoding_parse(r->content_encoding) == TC_ENCODING_UNKNOWN) {
-        tc_count(TC_COUNT_REJECTED_UNSUPPORTED_ENCODING, 1);
-        out->message = TC_LIT("Content-Encoding is gzip, zstd or identity");
-        return TC_ANSWER_UNSUPPORTED;
-    }
-    if (tc_committer_is_full(in->parts.committer)) {
-        out->retry_after_s = tc_answer_not_stored(true);
-        out->message = TC_LIT("the disk is full");
-        return TC_ANSWER_BUSY;
-    }
-    if (tc_committer_waiting_bytes(in->parts.committer) > in->parts.config->ingest_queue_bytes ||
-        tc_committer_waiting(in->parts.committer) >
-            (size_t)in->parts.config->ingest_queue_batches) {
-        tc_count(TC_COUNT_REJECTED_BUSY_QUEUE, 1);
-        out->retry_after_s = TC_RETRY_SOON_S;
-        out->message = TC_LIT("too many requests wait to be stored");
-        return TC_ANSWER_BUSY;
-    }
-    return TC_ANSWER_OK;
+    const struct tc_ingest *in = context;
+    return tc_committer_waiting_bytes(in->parts.committer) <= in->parts.config->ingest_queue_bytes;
 }
 
 static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
     (void)io_body_max;
-    enum tc_answer answer = look(context, head, out_refusal);
+    const struct tc_ingest *in = context;
+    enum tc_answer answer = tc_ingest_look(&in->parts, head, out_refusal);
     if (answer != TC_ANSWER_OK) {
         out_refusal->answer = answer;
         tc_answer_count(head, answer);
@@ -568,6 +561,7 @@ struct tc_ingest *tc_ingest_create(const struct tc_ingest_parts *parts)
         in->parts = *parts;
         in->service = (struct tc_service){begin, handle, in};
         tc_pool_set_spare(parts->pool, give_spare, in);
+        tc_pool_set_gate(parts->pool, is_store_open, in);
     }
     return in;
 }
@@ -578,6 +572,7 @@ void tc_ingest_destroy(struct tc_ingest *in)
         return;
     }
     tc_pool_set_spare(in->parts.pool, NULL, NULL);
+    tc_pool_set_gate(in->parts.pool, NULL, NULL);
     for (struct ingest_job *j = in->free_jobs, *next = NULL; j != NULL; j = next) {
         next = j->next;
         free(j);

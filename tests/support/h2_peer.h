@@ -222,6 +222,7 @@ static inline struct tc_net_limits peer_limits(void)
         .body_timeout_ns = 10 * TC_SECOND,
         .idle_timeout_ns = 60 * TC_SECOND,
         .write_timeout_ns = 20 * TC_SECOND,
+        .memory_wait_ns = 2 * TC_SECOND,
         .resets_per_s_max = 20,
         .requests_per_conn_max = 0,
     };

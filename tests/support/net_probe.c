@@ -148,6 +148,7 @@ void net_probe_wait(struct net_probe *p, int64_t ns)
     p->mono_ns += ns;
     p->wall_ns += ns;
     tc__net_tick(p->net);
+    tc__net_memory_serve(p->net);
     tc__net_turn(p->net);
 }
 

@@ -117,3 +117,11 @@ enum tc__chunk tc__chunks_next(struct tc__chunks *k, struct tc_slice in, size_t 
     *out_used = i;
     return result;
 }
+
+void tc__chunks_unread(struct tc__chunks *k, size_t len)
+{
+    k->size += len;
+    k->left += len;
+    k->data -= len;
+    k->phase = TC__CHUNK_BYTES;
+}

@@ -37,6 +37,7 @@ void tc__http_set_deadline(struct tc__http *h)
     case TC__HTTP_DELAYED:
         time = h->delayed.delay_ns;
         break;
+    case TC__HTTP_QUEUED:   /* the claim's */
     case TC__HTTP_HANDLING: /* the handler's */
     case TC__HTTP_STREAMING:
     case TC__HTTP_WAITING: /* writing has a deadline of its own */
@@ -70,8 +71,7 @@ void tc__http_next(struct tc__http *h)
     }
 }
 
-/* Refuses for a reason of h->refusal and closes. */
-static void refuse(struct tc__http *h)
+void tc__http_refuse(struct tc__http *h)
 {
     bool head_only = h->slot != NULL && h->slot->request.method == TC_METHOD_HEAD;
     h->keep_alive = false;
@@ -105,8 +105,7 @@ static void discard_body(struct tc__http *h, bool chunked, uint64_t length)
     }
 }
 
-/* No memory for a body: the sender is to come again, on this connection if it can be kept. */
-static void refuse_busy(struct tc__http *h, bool chunked, uint64_t length)
+void tc__http_refuse_busy(struct tc__http *h, bool chunked, uint64_t length)
 {
     static const struct tc__http_refusal busy = {503, TC_COUNT_HTTP_NO_MEMORY,
                                                  "no room for the body now; send it again"};
@@ -126,12 +125,14 @@ static void hand_over(struct tc__http *h)
     const struct tc_service *service = tc_conn_service(h->conn);
     struct tc_request *r = &h->slot->request;
     r->arrival_ns = tc_net_wall_ns(tc_conn_net(h->conn));
+    h->is_known = true;
+    if (r->body != NULL) {
+        tc_buffer_set_new(r->body, false);
+    }
     tc__http_enter(h, TC__HTTP_HANDLING);
     tc_conn_pause(h->conn, true);
     service->handle(service->context, r);
 }
-
-static void pump(struct tc__http *h);
 
 static void respond(struct tc_request *r, const struct tc_response *response)
 {
@@ -149,7 +150,7 @@ static void respond(struct tc_request *r, const struct tc_response *response)
     tc__http_drop_slot(h);
     tc__http_next(h);
     if (!h->running) {
-        pump(h);
+        tc__http_pump(h);
     }
 }
 
@@ -182,24 +183,6 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     return false;
 }
 
-static void begin_body(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand)
-{
-    if (!tc__http_body_take(h, chunked, length, in_hand)) {
-        refuse_busy(h, chunked, length);
-        return;
-    }
-    if (h->fields[TC__HTTP_EXPECT].there && in_hand == 0 && h->parser.http_minor > 0) {
-        if (tc_conn_write(h->conn, TC_LIT("HTTP/1.1 100 Continue\r\n\r\n")) != TC_OK) {
-            tc__http_drop_slot(h);
-            tc__http_enter(h, TC__HTTP_OVER);
-            return;
-        }
-    }
-    h->body_left = length;
-    h->body_fresh = 0;
-    tc__http_enter(h, chunked ? TC__HTTP_CHUNKED : TC__HTTP_BODY);
-}
-
 static void head_done(struct tc__http *h, size_t in_hand)
 {
     const struct tc_net_limits *limits = tc_conn_limits(h->conn);
@@ -215,7 +198,7 @@ static void head_done(struct tc__http *h, size_t in_hand)
     r->of = h;
     r->peer = tc_conn_peer(h->conn);
     if (!tc__http_head_request(h, &chunked, &length)) {
-        refuse(h);
+        tc__http_refuse(h);
         return;
     }
     size_t body_max = limits->body_bytes_max;
@@ -226,9 +209,9 @@ static void head_done(struct tc__http *h, size_t in_hand)
     h->chunks.left = body_max;
     if (length > body_max) {
         tc__http_refuse_with(h, 413, TC_COUNT_HTTP_BODY_TOO_LARGE, "the body is too large");
-        refuse(h);
+        tc__http_refuse(h);
     } else if (chunked || length > 0) {
-        begin_body(h, chunked, length, in_hand);
+        tc__http_begin_body(h, chunked, length, in_hand);
     } else {
         hand_over(h);
     }
@@ -240,7 +223,7 @@ static size_t step_head(struct tc__http *h, struct tc_slice bytes)
 {
     size_t used = tc__http_head_read(h, bytes);
     if (h->refusal.status != 0) {
-        refuse(h);
+        tc__http_refuse(h);
     } else if (h->head_done) {
         head_done(h, bytes.len - used);
     }
@@ -251,7 +234,7 @@ static size_t step_idle(struct tc__http *h, struct tc_slice bytes)
 {
     if (!tc__http_head_begin(h)) {
         tc__http_refuse_with(h, 503, TC_COUNT_HTTP_NO_MEMORY, "no memory for a request now");
-        refuse(h);
+        tc__http_refuse(h);
         return bytes.len;
     }
     tc__http_enter(h, TC__HTTP_HEAD);
@@ -271,6 +254,7 @@ static void renew_deadline(struct tc__http *h, size_t len)
 static void body_came(struct tc__http *h, size_t len)
 {
     renew_deadline(h, len);
+    tc__http_body_moves(h, len);
     h->body_left -= len;
     if (h->body_left == 0) {
         hand_over(h);
@@ -280,26 +264,32 @@ static void body_came(struct tc__http *h, size_t len)
 static size_t step_body(struct tc__http *h, struct tc_slice bytes)
 {
     size_t len = bytes.len < h->body_left ? bytes.len : (size_t)h->body_left;
-    if (!tc__http_body_keep(h, tc_slice_head(bytes, len), h->body_left - len)) {
-        refuse_busy(h, false, h->body_left);
-        return 0;
+    size_t kept = tc__http_body_keep(h, tc_slice_head(bytes, len), h->body_left - len);
+    if (kept > 0) {
+        body_came(h, kept);
     }
-    body_came(h, len);
-    return len;
+    if (kept < len) {
+        tc__http_wait_for_more(h, h->body_left);
+    }
+    return kept;
 }
 
 static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
 {
     size_t used = 0;
+    size_t kept = 0;
     struct tc_slice data = TC_EMPTY;
     switch (tc__chunks_next(&h->chunks, bytes, &used, &data)) {
     case TC__CHUNK_MORE:
         break;
     case TC__CHUNK_DATA:
         renew_deadline(h, data.len);
-        if (!tc__http_body_keep(h, data, h->chunks.left)) {
-            h->chunks.left = h->chunks.size + TC_HTTP_DISCARD_BYTES;
-            refuse_busy(h, true, 0);
+        kept = tc__http_body_keep(h, data, h->chunks.left);
+        tc__http_body_moves(h, kept);
+        if (kept < data.len) {
+            tc__chunks_unread(&h->chunks, data.len - kept);
+            used -= data.len - kept;
+            tc__http_wait_for_more(h, h->chunks.left);
         }
         break;
     case TC__CHUNK_END:
@@ -307,11 +297,11 @@ static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
         break;
     case TC__CHUNK_BAD:
         tc__http_refuse_with(h, 400, TC_COUNT_HTTP_BAD_CHUNK, "bad framing of a chunked body");
-        refuse(h);
+        tc__http_refuse(h);
         break;
     case TC__CHUNK_TOO_LARGE:
         tc__http_refuse_with(h, 413, TC_COUNT_HTTP_BODY_TOO_LARGE, "the body is too large");
-        refuse(h);
+        tc__http_refuse(h);
         break;
     }
     return used;
@@ -358,6 +348,7 @@ static size_t step(struct tc__http *h, struct tc_slice bytes)
         return step_discard_chunked(h, bytes);
     case TC__HTTP_STREAMING: /* nothing is to be said meanwhile */
         return bytes.len;
+    case TC__HTTP_QUEUED:
     case TC__HTTP_HANDLING:
     case TC__HTTP_WAITING:
     case TC__HTTP_DELAYED:
@@ -369,8 +360,9 @@ static size_t step(struct tc__http *h, struct tc_slice bytes)
 
 static bool stalled(const struct tc__http *h)
 {
-    return h->phase == TC__HTTP_HANDLING || h->phase == TC__HTTP_WAITING ||
-           h->phase == TC__HTTP_DELAYED || h->phase == TC__HTTP_OVER;
+    return h->phase == TC__HTTP_QUEUED || h->phase == TC__HTTP_HANDLING ||
+           h->phase == TC__HTTP_WAITING || h->phase == TC__HTTP_DELAYED ||
+           h->phase == TC__HTTP_OVER;
 }
 
 /* Looks at bytes until they are used up or a request has to be answered first. */
@@ -392,8 +384,7 @@ static void drop_rest(struct tc__http *h)
     h->rest_start = 0;
 }
 
-/* Goes on with what came behind the last request. */
-static void pump(struct tc__http *h)
+void tc__http_pump(struct tc__http *h)
 {
     struct tc_slice bytes = TC_EMPTY;
     if (h->rest != NULL) {
@@ -429,6 +420,11 @@ static tc_status http_input(struct tc_conn *c, void *state, struct tc_slice byte
         return TC_OK; /* nothing behind it is looked at */
     }
     h->rest = tc_pool_take(tc_conn_pool(c), bytes.len);
+    if (h->rest == NULL && h->phase == TC__HTTP_QUEUED) {
+        h->keep_alive = false; /* a part of the body is lost */
+        tc__http_refuse_queued(h);
+        return TC_OK;
+    }
     if (h->rest == NULL) {
         h->keep_alive = false; /* the answer ends it; what came behind it is sent again */
         return TC_OK;
@@ -472,7 +468,7 @@ static tc_status http_drained(struct tc_conn *c, void *state)
     (void)c;
     if (h->phase == TC__HTTP_WAITING) {
         tc__http_next(h);
-        pump(h);
+        tc__http_pump(h);
     }
     return TC_OK;
 }
@@ -488,13 +484,13 @@ static void http_expired(struct tc_conn *c, void *state)
     case TC__HTTP_HEAD:
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_TIMEOUT_HEADER);
         tc__http_refuse_with(h, 408, TC_COUNT_HTTP_TIMEOUT, "the head took too long");
-        refuse(h);
+        tc__http_refuse(h);
         break;
     case TC__HTTP_BODY:
     case TC__HTTP_CHUNKED:
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_TIMEOUT_BODY);
         tc__http_refuse_with(h, 408, TC_COUNT_HTTP_TIMEOUT, "the body took too long");
-        refuse(h);
+        tc__http_refuse(h);
         break;
     case TC__HTTP_DISCARD:
     case TC__HTTP_DISCARD_CHUNKED:
@@ -506,6 +502,7 @@ static void http_expired(struct tc_conn *c, void *state)
         tc__http_drop_slot(h);
         tc__http_next(h);
         break;
+    case TC__HTTP_QUEUED:
     case TC__HTTP_HANDLING:
     case TC__HTTP_STREAMING:
     case TC__HTTP_WAITING:
@@ -521,6 +518,8 @@ static void http_shutdown(struct tc_conn *c, void *state)
     h->keep_alive = false;
     if (h->phase == TC__HTTP_STREAMING) {
         tc__http_stream_shutdown(h);
+    } else if (h->phase == TC__HTTP_QUEUED) {
+        tc__http_refuse_queued(h);
     } else if (h->phase == TC__HTTP_IDLE || h->phase == TC__HTTP_WAITING ||
                h->phase == TC__HTTP_DELAYED) {
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_SHUTDOWN);
@@ -537,6 +536,7 @@ static void http_close(struct tc_conn *c, void *state)
     struct tc__http *h = state;
     (void)c;
     drop_rest(h);
+    tc_pool_cancel(&h->claim);
     tc__http_peer_gone(h);
     tc__http_drop_slot(h);
 }
@@ -564,6 +564,7 @@ static enum tc_use http_use(const struct tc_conn *c, const void *state, int64_t 
     case TC__HTTP_DELAYED:
         use = TC_USE_BEGUN;
         break;
+    case TC__HTTP_QUEUED:
     case TC__HTTP_HANDLING:
     case TC__HTTP_STREAMING:
     case TC__HTTP_WAITING:
@@ -590,7 +591,9 @@ const struct tc_proto tc_proto_http = {
     .room = http_room,
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
+    .read_most = tc__http_read_most,
     .use = http_use,
     .peer_closed = tc__http_peer_closed,
+    .reclaim = tc__http_reclaim,
     .refusal = {TOO_MANY, sizeof(TOO_MANY) - 1},
 };

@@ -66,6 +66,8 @@ void tc__chunks_init(struct tc__chunks *k, uint64_t body_max, size_t trailer_max
 /* The next piece of the body, in *out_data, or the end. *out_used bytes of the input are done. */
 enum tc__chunk tc__chunks_next(struct tc__chunks *k, struct tc_slice in, size_t *out_used,
                                struct tc_slice *out_data);
+/* The last so many bytes of the last piece come again: there was no room for them. */
+void tc__chunks_unread(struct tc__chunks *k, size_t len);
 
 /* What of a head is kept. */
 enum tc__http_field {
@@ -102,6 +104,7 @@ enum tc__http_phase {
     TC__HTTP_HEAD,
     TC__HTTP_BODY,
     TC__HTTP_CHUNKED,
+    TC__HTTP_QUEUED,    /* for memory, before its body or within it; not read meanwhile */
     TC__HTTP_HANDLING,  /* the request is the handler's */
     TC__HTTP_STREAMING, /* its answer stays open */
     TC__HTTP_WAITING,   /* for the peer to read its answers */
@@ -135,6 +138,7 @@ struct tc__http {
     int64_t phase_since_ns; /* monotonic; of phases with a deadline */
     bool running;           /* bytes are being looked at: an answer must not look at more */
     bool keep_alive;
+    bool is_known; /* it has brought a whole request */
     bool ending;
     bool in_value;
     bool head_done;
@@ -151,12 +155,37 @@ struct tc__http {
     struct tc__http_span fields[TC__HTTP_FIELDS];
     struct tc__http_refusal refusal;
     struct tc_response delayed; /* in the phase of that name */
+    struct tc_pool_claim claim; /* of a body that waits */
+    bool is_chunked;            /* the body */
+    bool body_began;            /* it has memory, and waits for more */
+    int64_t body_since_ns;      /* monotonic; when it could come */
+    int64_t body_last_ns;       /* when a part of it came last */
+    size_t body_len;            /* what came since then */
     uint64_t body_left;         /* with a length */
     size_t body_fresh;          /* came since the deadline was set */
     struct tc__chunks chunks;
 };
 
+/* wait.c */
+/* Memory for the body: it begins, it waits, or the request is refused. */
+void tc__http_begin_body(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand);
+/* There was no room for more of the body: waits for it, or refuses. */
+void tc__http_wait_for_more(struct tc__http *h, uint64_t more);
+/* It waits no more, as it ends. */
+void tc__http_refuse_queued(struct tc__http *h);
+void tc__http_reclaim(struct tc_conn *c, void *state, int64_t now_ns);
+/* What comes behind a head whose body has to wait is kept: that is little while others wait. */
+size_t tc__http_read_most(const struct tc_conn *c, const void *state);
+/* A part of the body came. */
+void tc__http_body_moves(struct tc__http *h, size_t len);
+
 /* conn.c */
+/* Goes on with what came behind the last request, or while its body waited. */
+void tc__http_pump(struct tc__http *h);
+/* Refuses for a reason of h->refusal and closes. */
+void tc__http_refuse(struct tc__http *h);
+/* No memory for a body: the sender is to come again, on this connection if it can be kept. */
+void tc__http_refuse_busy(struct tc__http *h, bool chunked, uint64_t length);
 void tc__http_enter(struct tc__http *h, enum tc__http_phase phase);
 /* The deadline of the phase, from the moment that it began. */
 void tc__http_set_deadline(struct tc__http *h);
@@ -181,12 +210,18 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
                           const char *words);
 
-/* body.c: each false when there is no room. */
-bool tc__http_body_take(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand);
-/* Room for one byte at least of the `more` that may come, in memory. */
+/* body.c */
+/* Takes memory for a body that begins; `in_hand` bytes of it are there. NULL: none now, and the
+ * claim waits, or with claim.pool NULL does not. */
+struct tc_buffer *tc__http_body_claim(struct tc__http *h, uint64_t length, size_t in_hand);
+/* The same for one that is there and has to grow; `more` may come. */
+struct tc_buffer *tc__http_body_claim_more(struct tc__http *h, uint64_t more);
+/* Room for one byte at least of the `more` that may come, in memory, without waiting. */
 bool tc__http_body_room(struct tc__http *h, uint64_t more);
-/* Keeps the bytes; `after` of the body may follow them. */
-bool tc__http_body_keep(struct tc__http *h, struct tc_slice bytes, uint64_t after);
+/* Goes on in b, which was claimed. */
+void tc__http_body_move(struct tc__http *h, struct tc_buffer *b);
+/* Keeps the bytes as far as there is room; `after` of the body may follow them. How many. */
+size_t tc__http_body_keep(struct tc__http *h, struct tc_slice bytes, uint64_t after);
 
 /* answer.c */
 /* Writes the answer; Connection: close unless h->keep_alive. */

@@ -57,11 +57,13 @@ static void answered(struct tc__h2_stream *s)
 {
     struct tc__h2 *h = s->h;
     s->phase = TC_H2_ANSWERED;
+    tc_pool_cancel(&s->claim);
     s->req.of = NULL;
     if (!s->with_handler) {
         if (s->req.body != NULL && h->stall.data != NULL) {
             tc__h2_due(h, tc__h2_now(h));
         }
+        tc__h2_early_over(s);
         tc_buffer_give(s->req.body);
         s->req.body = NULL;
     }

@@ -2,7 +2,8 @@
 /*
  * gRPC over HTTP/2, room-private. nghttp2 keeps the protocol; what is ours:
  *   session.c  the connection: bytes in, bytes out, deadlines, the end
- *   stall.c    what happens when the pool has no room
+ *   admit.c    memory of messages: who waits for it
+ *   stall.c    what happens when the pool has no room for those who wait
  *   stream.c   what nghttp2 tells of streams; from headers and DATA to one request
  *   answer.c   answers
  *   health.c   grpc.health.v1
@@ -25,13 +26,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TC_H2_STREAM_WINDOW (1 << 20)
+/* What a call may send before it has memory; then its window is opened for the message. */
+#define TC_H2_STREAM_WINDOW ((size_t)4 << 10)
+/* What a client sends that has not seen that yet (RFC 9113, 6.9.2). */
+#define TC_H2_FIRST_WINDOW ((size_t)65535)
 #define TC_H2_CONN_WINDOW (8 << 20)
 #define TC_H2_TEXT_BYTES 320   /* of a request's headers that are kept, without more memory */
 #define TC_H2_OUT_BYTES 128    /* of an answer, without more memory */
 #define TC_H2_MESSAGE_MAX 1024 /* of grpc-message, before it is encoded */
 #define TC_H2_FRAME_BYTES 5    /* before a gRPC message: flag and length */
-#define TC_H2_BODY_FIRST 1024  /* the smallest buffer of a body */
 #define TC_H2_SECOND INT64_C(1000000000)
 
 /* gRPC's own numbers, where enum tc_answer has no word. */
@@ -139,12 +142,14 @@ struct tc__h2 {
     size_t streams_now; /* what the client is allowed at once, at most streams_max */
     int64_t changed_ns; /* when that was changed */
     uint64_t request_count;
-    size_t last_len;      /* of the last whole message */
     int64_t armed_ns;     /* what tc_conn_deadline was told; 0: nothing */
     int64_t handshake_ns; /* when SETTINGS and their ACK have to be there; 0: they are, or not a
                              byte came */
     int64_t idle_ns;      /* since when there is no stream */
     int64_t last_call_ns; /* when the final GOAWAY follows the first; 0: none was sent */
+    size_t first_flight;  /* body bytes that came before our settings were known */
+    bool is_early;        /* it has some of them in memory without a turn */
+    bool is_known;        /* it has brought a whole message */
     bool settings_seen;
     bool settings_acked;
     enum tc__h2_end why; /* of our own GOAWAY */
@@ -192,9 +197,14 @@ struct tc__h2_stream {
     size_t frame_len;
     size_t message_len; /* as the frame says */
     size_t body_max;
-    int64_t since_ns;    /* when the head, or the body, began to come */
-    int64_t due_ns;      /* what the phase allows; 0: any time */
-    int64_t deadline_ns; /* grpc-timeout; 0: none */
+    struct tc_pool_claim claim; /* of a message that waits */
+    bool is_admitted;           /* it has memory, for all of it or a part */
+    size_t window;              /* what was allowed to come */
+    size_t came;                /* of the message */
+    int64_t came_ns;            /* when the last of it did */
+    int64_t since_ns;           /* when the head, or the body, began to come */
+    int64_t due_ns;             /* what the phase allows; 0: any time */
+    int64_t deadline_ns;        /* grpc-timeout; 0: none */
 
     /* answer */
     struct tc_response delayed; /* in the phase of that name */
@@ -267,6 +277,25 @@ void tc__h2_count_request(struct tc__h2 *h);
 /* Gives bytes to nghttp2; how many it looked at. h->stuck says whether it stopped there. */
 size_t tc__h2_feed(struct tc__h2 *h, const unsigned char *data, size_t len);
 
+/* ---- admit ---- */
+
+/* Memory for the message as its frame says, and the window for it; or it waits, or is refused. */
+void tc__h2_admit(struct tc__h2_stream *s);
+/* The client knows our window now: those who wait for memory may wait in turn. */
+void tc__h2_acked(struct tc__h2 *h);
+/* A buffer, or a larger one, for bytes that came before there was memory for the message: of a
+ * client that has not seen our settings, some 64 KiB of all its calls together. NULL: not now. */
+struct tc_buffer *tc__h2_early(struct tc__h2_stream *s);
+/* Such a buffer is given back, or is the message's from now on. */
+void tc__h2_early_over(const struct tc__h2_stream *s);
+void tc__h2_set_early(struct tc__h2 *h, bool is_early);
+/* The memory is full and the message is not: the same for more of it. */
+void tc__h2_admit_more(struct tc__h2_stream *s);
+/* Others wait: calls whose messages have stopped coming are refused. */
+void tc__h2_reclaim(struct tc_conn *c, void *state, int64_t now_ns);
+/* The call is answered for want of memory; fewer at once from now on. */
+void tc__h2_refuse_memory(struct tc__h2_stream *s);
+
 /* ---- stall ---- */
 
 /* Keeps what came from h->stuck on; `fed` bytes of data were looked at. False: the call was refused
@@ -277,6 +306,8 @@ TC_CHECKED tc_status tc__h2_stall_more(struct tc__h2 *h, struct tc_slice bytes);
 /* Goes on with what waits, as far as there is memory now. */
 void tc__h2_resume(struct tc__h2 *h, int64_t now_ns);
 void tc__h2_drop_stall(struct tc__h2 *h);
+/* Half as many calls at once as there are; those who watch do not count. */
+void tc__h2_slow_down(struct tc__h2 *h, int64_t now_ns);
 /* The service gets a request, or has answered it. */
 void tc__h2_handling(bool begins);
 /* More calls at once again, when there is memory for them. */

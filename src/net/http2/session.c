@@ -11,8 +11,9 @@
 
 #define OUTPUT_CHUNK 16384
 #define OUTPUT_HIGH ((size_t)256 << 10) /* waiting output at which reading stops */
-#define ACKS_MAX 128                    /* of PING and SETTINGS that wait to be sent */
-#define LAST_CALL_NS TC_H2_SECOND       /* for the client to see the first GOAWAY */
+#define READ_CAREFULLY 16384
+#define ACKS_MAX 128              /* of PING and SETTINGS that wait to be sent */
+#define LAST_CALL_NS TC_H2_SECOND /* for the client to see the first GOAWAY */
 /* Memory of a connection: header tables and buffers, and what a stream takes in nghttp2 and here.
  */
 #define MEM_BASE ((size_t)384 << 10)
@@ -223,6 +224,16 @@ static void take_input(struct tc__h2 *h, struct tc_slice bytes)
 
 /* ---- the protocol ---- */
 
+/* A client that does not know our window yet, or that may have to wait, is read in small pieces:
+ * what finds no room has to be kept. */
+static size_t on_read_most(const struct tc_conn *c, const void *state)
+{
+    const struct tc__h2 *h = state;
+    struct tc_pool_stats stats;
+    tc_pool_stats(tc_conn_pool(c), &stats);
+    return !h->settings_acked || stats.waiting > 0 ? READ_CAREFULLY : SIZE_MAX;
+}
+
 static void reject_http1(struct tc__h2 *h)
 {
     static const char text[] =
@@ -303,9 +314,7 @@ static tc_status start_session(struct tc__h2 *h)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, TC_H2_STREAM_WINDOW},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
-    if (nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, TC_COUNT(settings)) == 0 &&
-        nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0,
-                                              TC_H2_CONN_WINDOW) == 0) {
+    if (nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, TC_COUNT(settings)) == 0) {
         status = TC_OK;
     }
 out:
@@ -408,6 +417,9 @@ static void on_expired(struct tc_conn *c, void *state)
     if (h->ended || h->closing) {
         return;
     }
+    if (h->handshake_ns != 0 && h->stall.data != NULL) {
+        h->handshake_ns = now_ns + tc_conn_limits(h->conn)->header_timeout_ns; /* we do not read */
+    }
     if (h->handshake_ns != 0 && now_ns >= h->handshake_ns) {
         tc__h2_end(h, TC_H2_END_HANDSHAKE);
         return;
@@ -509,5 +521,7 @@ const struct tc_proto tc_proto_grpc = {
     .expired = on_expired,
     .shutdown = on_shutdown,
     .close = on_close,
+    .read_most = on_read_most,
     .use = on_use,
+    .reclaim = tc__h2_reclaim,
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the pool has no room. What came and found none is kept, and the connection is not read: the
- * sender waits, nothing is lost. A connection that waits must not hold what others wait for, or all
- * of them would: one that has parts of messages waits a moment only, then the call is refused
- * with UNAVAILABLE and RetryInfo, and the client is told to have fewer calls at once. A connection
- * with one call at a time just waits.
+ * When the pool has not even room for what a call sends before its turn comes (admit.c). That is
+ * kept, and the connection is not read: the sender waits, nothing is lost. One that has parts of
+ * messages waits a moment only, as others wait for that memory; then the call is refused with
+ * UNAVAILABLE and RetryInfo, and the client is told to have fewer calls at once.
  */
 #include "net/http2/priv.h"
 
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #define RETRY_NS INT64_C(5000000)
-#define WAIT_NS INT64_C(2000000000)        /* of a connection that holds nothing */
 #define WAIT_HOLDING_NS INT64_C(20000000)  /* of one that holds parts of messages ... */
 #define WAIT_HANDLED_NS INT64_C(500000000) /* ... while the service has some, which come back */
 #define BYTES_MAX ((size_t)8 << 20)        /* of what waits, all connections together */
@@ -42,8 +40,7 @@ static void allow(struct tc__h2 *h, size_t streams, int64_t now_ns)
     }
 }
 
-/* Half as many calls at once as there are; those who watch do not count. */
-static void slow_down(struct tc__h2 *h, int64_t now_ns)
+void tc__h2_slow_down(struct tc__h2 *h, int64_t now_ns)
 {
     size_t watching = 0;
     for (const struct tc__h2_stream *s = h->streams; s != NULL; s = s->next) {
@@ -77,7 +74,7 @@ void tc__h2_relax(struct tc__h2 *h, int64_t now_ns)
 static bool holds_parts(const struct tc__h2 *h)
 {
     for (const struct tc__h2_stream *s = h->streams; s != NULL; s = s->next) {
-        if (s->phase == TC_H2_BODY && s->req.body != NULL) {
+        if (s->phase == TC_H2_BODY && s->is_admitted) {
             return true;
         }
     }
@@ -87,7 +84,7 @@ static bool holds_parts(const struct tc__h2 *h)
 static int64_t wait_max_ns(const struct tc__h2 *h)
 {
     if (!holds_parts(h)) {
-        return WAIT_NS;
+        return tc_conn_limits(h->conn)->memory_wait_ns;
     }
     return handled_count > 0 ? WAIT_HANDLED_NS : WAIT_HOLDING_NS;
 }
@@ -97,9 +94,7 @@ static void refuse(struct tc__h2 *h, int32_t id, size_t len)
 {
     struct tc__h2_stream *s = tc__h2_find(h, id);
     if (s != NULL && s->phase == TC_H2_BODY) {
-        tc_count(TC_COUNT_GRPC_ERROR_MEMORY, 1);
-        slow_down(h, tc__h2_now(h));
-        tc__h2_fail(s, TC_GRPC_UNAVAILABLE, TC_LIT("no memory for the message now"), 1);
+        tc__h2_refuse_memory(s);
     }
     tc__h2_consume(h, id, len);
 }

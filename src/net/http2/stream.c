@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From headers and DATA to one request. A body takes memory as it comes, never as its length says;
- * when the pool has no room, the rest of it waits (session.c) and its window is not given back.
+ * From headers and DATA to one request. What a call may send is what there is memory for (admit.c).
  */
 #include "net/http2/priv.h"
 
 #include <string.h>
 
-#define ENTRY_OVERHEAD 32   /* RFC 9113, 6.5.2: what a field counts besides its bytes */
-#define HEADERS_HOPELESS 4  /* times the limit: nobody is that wrong by mistake */
-#define GROW_FAST_FROM 8192 /* from here a buffer is made for four times what came */
-#define GROW_FACTOR 4
-#define GROW_TRUSTED 16 /* the same for a client whose last message was about that large */
+#define ENTRY_OVERHEAD 32  /* RFC 9113, 6.5.2: what a field counts besides its bytes */
+#define HEADERS_HOPELESS 4 /* times the limit: nobody is that wrong by mistake */
 
 /* A block of text that did not fit into the stream. */
 struct more {
@@ -40,6 +36,7 @@ static struct tc__h2_stream *create(struct tc__h2 *h, int32_t id)
     memset(s, 0, sizeof *s);
     s->h = h;
     s->id = id;
+    s->window = TC_H2_STREAM_WINDOW;
     s->open = true;
     s->next = h->streams;
     s->link = &h->streams;
@@ -76,6 +73,8 @@ static void free_out(struct tc__h2_stream *s)
 static void destroy(struct tc__h2_stream *s)
 {
     struct tc__h2_mem *mem = s->h == NULL ? NULL : &s->h->mem;
+    tc_pool_cancel(&s->claim);
+    tc__h2_early_over(s);
     tc_buffer_give(s->req.body);
     for (struct more *m = s->more; m != NULL;) {
         struct more *next = m->next;
@@ -98,6 +97,7 @@ void tc__h2_release(struct tc__h2_stream *s)
 
 void tc__h2_orphan(struct tc__h2 *h)
 {
+    tc__h2_set_early(h, false);
     while (h->streams != NULL) {
         struct tc__h2_stream *s = h->streams;
         tc__h2_health_forget(s);
@@ -313,38 +313,77 @@ static void frame_complete(struct tc__h2_stream *s)
         tc_count(TC_COUNT_GRPC_ERROR_TOO_LARGE, 1);
         tc__h2_fail(s, tc_answer_grpc(TC_ANSWER_TOO_LARGE),
                     TC_LIT("the message is larger than this server takes"), 0);
-    } else if (f[0] == 0) {
-        s->req.content_encoding = TC_EMPTY;
+    } else {
+        if (f[0] == 0) {
+            s->req.content_encoding = TC_EMPTY;
+        }
+        tc__h2_admit(s);
     }
 }
 
-/* Room for `need` bytes of body, or for some more than there are; false: for none. */
-static bool make_room(struct tc__h2_stream *s, size_t need)
+/* Room for one byte of the message at least. What comes before the message has its memory is no
+ * more than the window: it takes what it needs, without waiting. */
+static bool has_room(struct tc__h2_stream *s)
 {
     struct tc_buffer *b = s->req.body;
-    if (b != NULL && b->cap >= need) {
+    if (b != NULL && b->len < b->cap) {
         return true;
     }
-    size_t want = need < TC_H2_BODY_FIRST ? TC_H2_BODY_FIRST : need;
-    if (need >= GROW_FAST_FROM) {
-        bool trusted = 2 * s->h->last_len >= s->message_len;
-        want = need * (trusted ? GROW_TRUSTED : GROW_FACTOR);
+    if (s->is_admitted) {
+        return false;
     }
-    want = want < s->message_len ? want : s->message_len;
-    struct tc_buffer *larger =
-        b == NULL ? tc_pool_take(tc_conn_pool(s->h->conn), want) : tc_buffer_grow(b, want);
-    if (larger == NULL) {
-        return b != NULL && b->cap > b->len;
+    b = tc__h2_early(s);
+    s->req.body = b == NULL ? s->req.body : b;
+    return b != NULL && b->len < b->cap;
+}
+
+/* Bytes of the message, as many as fit; `taken` of those that came were looked at before. */
+static size_t take_message(struct tc__h2_stream *s, const unsigned char *data, size_t len)
+{
+    size_t have = s->req.body == NULL ? 0 : s->req.body->len;
+    size_t n = len < s->message_len - have ? len : s->message_len - have;
+    if (n == 0) {
+        tc_count(TC_COUNT_GRPC_ERROR_SECOND_MESSAGE, 1);
+        tc__h2_fail(s, TC_GRPC_INTERNAL, TC_LIT("bytes after the one message of the call"), 0);
+        return 0;
     }
-    larger->len = b == NULL ? 0 : larger->len;
-    s->req.body = larger;
-    return true;
+    if (!has_room(s)) {
+        return 0;
+    }
+    struct tc_buffer *b = s->req.body;
+    n = n < b->cap - have ? n : b->cap - have;
+    memcpy(b->data + have, data, n);
+    b->len += n;
+    if (b->len == b->cap && b->len < s->message_len && s->is_admitted && s->claim.pool == NULL) {
+        tc__h2_admit_more(s);
+    }
+    return n;
+}
+
+/* The connection's window is given back as bytes come, the call's as there is memory. */
+static void account(struct tc__h2_stream *s, size_t len)
+{
+    struct tc__h2 *h = s->h;
+    if (s->phase != TC_H2_BODY) {
+        tc__h2_consume(h, s->id, len); /* thrown away */
+        return;
+    }
+    s->came += len;
+    s->came_ns = tc__h2_now(h);
+    if (!h->settings_acked) {
+        h->first_flight += len; /* no more than the first window of the connection */
+        return;
+    }
+    if (len > 0 && !h->ended && nghttp2_session_consume_connection(h->session, len) != 0) {
+        tc__h2_fatal(h);
+    }
 }
 
 size_t tc__h2_take(struct tc__h2_stream *s, const unsigned char *data, size_t len)
 {
     size_t taken = 0;
-    while (taken < len && s->phase == TC_H2_BODY) {
+    bool is_stuck = false;
+    while (taken < len && s->phase == TC_H2_BODY && !is_stuck) {
         if (s->frame_len < TC_H2_FRAME_BYTES) {
             s->frame[s->frame_len++] = data[taken++];
             if (s->frame_len == TC_H2_FRAME_BYTES) {
@@ -352,27 +391,14 @@ size_t tc__h2_take(struct tc__h2_stream *s, const unsigned char *data, size_t le
             }
             continue;
         }
-        size_t have = s->req.body == NULL ? 0 : s->req.body->len;
-        size_t n = len - taken;
-        n = n < s->message_len - have ? n : s->message_len - have;
-        if (n == 0) {
-            tc_count(TC_COUNT_GRPC_ERROR_SECOND_MESSAGE, 1);
-            tc__h2_fail(s, TC_GRPC_INTERNAL, TC_LIT("bytes after the one message of the call"), 0);
-            break;
-        }
-        if (!make_room(s, have + n)) {
-            break;
-        }
-        struct tc_buffer *b = s->req.body;
-        n = n < b->cap - have ? n : b->cap - have;
-        memcpy(b->data + have, data + taken, n);
-        b->len += n;
+        size_t n = take_message(s, data + taken, len - taken);
+        is_stuck = n == 0;
         taken += n;
     }
     if (s->phase != TC_H2_BODY) {
         taken = len; /* answered already: thrown away */
     }
-    tc__h2_consume(s->h, s->id, taken);
+    account(s, taken);
     return taken;
 }
 
@@ -420,7 +446,12 @@ static void body_complete(struct tc__h2_stream *s)
     const struct tc_service *service = tc_conn_service(s->h->conn);
     tc_count(TC_COUNT_GRPC_MESSAGES, 1);
     tc_count(TC_COUNT_GRPC_MESSAGE_BYTES, have);
-    s->h->last_len = have;
+    s->h->is_known = true;
+    if (s->req.body != NULL) {
+        tc__h2_early_over(s);
+        s->is_admitted = true;
+        tc_buffer_set_new(s->req.body, false);
+    }
     s->phase = TC_H2_HANDLED;
     s->with_handler = true;
     tc__h2_handling(true);
@@ -451,7 +482,9 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
         break;
     case NGHTTP2_SETTINGS:
         h->settings_seen = h->settings_seen || !ack;
-        h->settings_acked = h->settings_acked || ack;
+        if (ack && !h->settings_acked) {
+            tc__h2_acked(h);
+        }
         break;
     case NGHTTP2_PING:
         if (ack && h->last_call_ns != 0) {
@@ -522,6 +555,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error_
     free_out(s);
     s->open = false;
     s->req.of = NULL;
+    tc_pool_cancel(&s->claim);
     h->open_count--;
     h->idle_ns = tc__h2_now(h);
     if (h->open_count == 0) {

@@ -535,34 +535,6 @@ static void memory_that_ends_in_the_middle_of_a_body(void **state)
     give_back(all);
 }
 
-/* Many senders that promise a body and send none leave half of the pool to others. */
-static void promises_take_half_of_the_memory(void **state)
-{
-    (void)state;
-    static struct net_peer promisers[40];
-    static char body[1 << 20];
-    struct tc_pool_stats stats;
-    for (size_t i = 0; i < 40; i++) {
-        net_peer_open(&promisers[i], &probe);
-        net_peer_say(&promisers[i], POST "Content-Length: 1048576\r\n\r\n");
-    }
-    tc_pool_stats(probe.pool, &stats);
-    assert_true(stats.used <= stats.limit / 2 + 40 * (TC_HTTP_FIRST_BYTES + 64) + 4096);
-    for (size_t i = 0; i < sizeof body; i++) {
-        body[i] = (char)(i * 7 + i / 251);
-    }
-    /* It grows as its bytes come. */
-    net_peer_say(&peer, POST "Content-Length: 1048576\r\n\r\n");
-    peer.read_most = 50001;
-    net_peer_send(&peer, tc_slice_make(body, sizeof body));
-    assert_int_equal(probe.handled, 1);
-    assert_true(probe.seen.body_hash == tc_slice_hash(tc_slice_make(body, sizeof body), 0));
-    for (size_t i = 0; i < 40; i++) {
-        assert_int_equal(net_peer_answers(&promisers[i], NULL), 0);
-        net_peer_fini(&promisers[i]);
-    }
-}
-
 static void without_memory_a_long_head_is_refused(void **state)
 {
     (void)state;
@@ -593,7 +565,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_memory_the_sender_is_to_come_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(memory_that_ends_in_the_middle_of_a_body, setup, teardown),
-        cmocka_unit_test_setup_teardown(promises_take_half_of_the_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(without_memory_a_long_head_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests_name("server_http_bad", tests, NULL, NULL);

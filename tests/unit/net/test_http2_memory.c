@@ -169,42 +169,135 @@ static void a_call_that_dribbles_makes_room(void **state)
     peer_destroy(p);
 }
 
-static void a_full_pool_makes_the_sender_wait(void **state)
+/* As the loop does. */
+static void serve(struct peer *p)
+{
+    while (tc_pool_serve(p->conn.pool, p->net.mono_ns)) {
+    }
+    exchange(p);
+}
+
+static size_t waiting(struct peer *p)
+{
+    struct tc_pool_stats stats;
+    tc_pool_stats(p->conn.pool, &stats);
+    return stats.waiting;
+}
+
+/* Messages for which there is no memory wait in their windows: others of the connection go on. */
+static void a_full_pool_makes_the_call_wait(void **state)
 {
     (void)state;
     struct tc_net_limits limits = peer_limits();
-    struct peer *p = peer_create_with(&limits, 300 << 10);
+    struct peer *p = peer_create_with(&limits, 1 << 20);
     char *text = malloc(100000);
-    memset(text, 'q', 100000);
+    struct call *calls[9];
+    for (size_t i = 0; i < 100000; i++) {
+        text[i] = (char)(i * 7 + i / 251);
+    }
     p->hold = true;
-    struct call *a = call_whole(p, LOGS_PATH, text, 100000, 0, NULL, 0);
     unsigned char *f = framed(0, text, 100000);
-    struct call *b = call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
-    exchange(p);
-    struct call *d = call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
-    exchange(p);
-    assert_int_equal(p->held_count, 2);
-    assert_true(p->conn.paused);
-    assert_false(d->closed);
-    tc_fake_advance(&p->conn, 100000000);
-    exchange(p);
-    assert_true(p->conn.paused);
-    answer_held(p, 0, &p->response);
-    tc_fake_advance(&p->conn, 0);
-    exchange(p);
+    for (size_t i = 0; i < 9; i++) {
+        calls[i] = call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
+        exchange(p);
+    }
+    size_t held = p->held_count; /* three quarters of the memory */
+    assert_true(held >= 6 && held <= 7);
+    assert_int_equal(waiting(p), 9 - held);
     assert_false(p->conn.paused);
-    assert_int_equal(p->held_count, 2);
-    assert_int_equal(p->body_len, 100000);
-    assert_true(p->body_hash == tc_slice_hash(tc_slice_make(text, 100000), 0));
+    struct call *small = call_whole(p, LOGS_PATH, "a", 1, 0, NULL, 0);
+    assert_int_equal(p->held_count, held + 1);
+    tc_fake_advance(&p->conn, limits.memory_wait_ns - 1);
+    serve(p);
+    assert_false(calls[8]->closed);
     while (p->held_count > 0) {
         answer_held(p, 0, &p->response);
+        serve(p);
     }
-    exchange(p);
-    assert_string_equal(a->grpc_status, "0");
-    assert_string_equal(b->grpc_status, "0");
-    assert_string_equal(d->grpc_status, "0");
+    assert_int_equal(waiting(p), 0);
+    assert_true(p->body_hash == tc_slice_hash(tc_slice_make(text, 100000), 0));
+    for (size_t i = 0; i < 9; i++) {
+        assert_string_equal(calls[i]->grpc_status, "0");
+    }
+    assert_string_equal(small->grpc_status, "0");
     free(text);
     free(f);
+    peer_destroy(p);
+}
+
+static void a_call_that_has_waited_is_refused_with_retry_info(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_create_with(&limits, 1 << 20);
+    struct tc_buffer *most = tc_pool_take(p->conn.pool, 700000);
+    char *text = calloc(1, 100000);
+    unsigned char *f = framed(0, text, 100000);
+    struct call *c = call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
+    exchange(p);
+    assert_int_equal(waiting(p), 1);
+    tc_fake_advance(&p->conn, limits.memory_wait_ns - 1);
+    serve(p);
+    assert_false(c->closed);
+    tc_fake_advance(&p->conn, 1);
+    serve(p);
+    assert_string_equal(c->grpc_status, "14");
+    assert_true(c->details[0] != '\0');
+    assert_int_equal(waiting(p), 0);
+    /* One that waits may be reset, and the connection may go. */
+    c = call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
+    exchange(p);
+    assert_int_equal(waiting(p), 1);
+    assert_int_equal(nghttp2_submit_rst_stream(p->client, 0, c->id, NGHTTP2_CANCEL), 0);
+    exchange(p);
+    assert_int_equal(waiting(p), 0);
+    (void)call_with(p, LOGS_PATH, f, 100005, false, NULL, 0);
+    exchange(p);
+    assert_int_equal(waiting(p), 1);
+    tc_buffer_give(most);
+    free(f);
+    free(text);
+    peer_destroy(p);
+}
+
+/* A message that is larger than a promise may be gets its memory in parts. */
+static void a_large_message_gets_its_memory_in_parts(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_create_with(&limits, 3 * MIB);
+    char *text = malloc(MIB);
+    for (size_t i = 0; i < MIB; i++) {
+        text[i] = (char)(i * 11 + i / 241);
+    }
+    assert_true(tc_pool_promise_max(p->conn.pool) < MIB);
+    struct call *c = call_whole(p, LOGS_PATH, text, MIB, 0, NULL, 0);
+    assert_string_equal(c->grpc_status, "0");
+    assert_true(p->body_hash == tc_slice_hash(tc_slice_make(text, MIB), 0));
+    free(text);
+    peer_destroy(p);
+}
+
+/* A client that has not seen our settings sends 64 KiB at once. */
+static void what_comes_before_our_settings_are_known(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_raw(&limits, 1 << 20);
+    static unsigned char block[16384];
+    to_server(p, NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
+    raw_frame(p, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+    raw_call(p, 1, 0);
+    memcpy(block, "\0\0\1\0\0", 5); /* 65536 bytes */
+    for (size_t i = 0; i < 3; i++) {
+        raw_frame(p, NGHTTP2_DATA, 0, 1, block, 16384);
+    }
+    assert_int_equal(waiting(p), 0);
+    raw_frame(p, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
+    raw_frame(p, NGHTTP2_DATA, 0, 1, block, 16384);
+    raw_frame(p, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, block, 5);
+    assert_int_equal(p->handled, 1);
+    assert_int_equal(p->body_len, 65536);
     peer_destroy(p);
 }
 
@@ -287,6 +380,7 @@ static void who_holds_what_others_need_is_slowed(void **state)
         assert_int_equal(nghttp2_session_resume_data(p->client, parts[i]->id), 0);
     }
     exchange(p);
+    serve(p);
     assert_string_equal(parts[3]->grpc_status, "0");
     tc_fake_advance(&p->conn, TC_SECOND);
     exchange(p);
@@ -439,7 +533,10 @@ int main(void)
         cmocka_unit_test(a_message_may_be_part_of_the_body),
         cmocka_unit_test(a_connection_is_idle_without_calls),
         cmocka_unit_test(a_call_that_dribbles_makes_room),
-        cmocka_unit_test(a_full_pool_makes_the_sender_wait),
+        cmocka_unit_test(a_full_pool_makes_the_call_wait),
+        cmocka_unit_test(a_call_that_has_waited_is_refused_with_retry_info),
+        cmocka_unit_test(a_large_message_gets_its_memory_in_parts),
+        cmocka_unit_test(what_comes_before_our_settings_are_known),
         cmocka_unit_test(a_pool_that_stays_full_refuses_with_retry_info),
         cmocka_unit_test(who_holds_what_others_need_is_slowed),
         cmocka_unit_test(memory_that_the_service_has_is_waited_for),
