@@ -109,6 +109,9 @@ static void live_config(const struct tc_config *c, struct tc_live_config *out)
         .window_ns = c->detection_recheck_window,
         .hold_bytes = (size_t)c->detection_hold_bytes,
         .incidents_max = (size_t)c->detection_incidents,
+        .offenders = {.count = c->detection_offenders_enabled ? c->detection_offenders_count : 0,
+                      .window_ns = c->detection_offenders_window,
+                      .incidents_max = TC_OFFENDERS_LIVE_MAX},
         .told_max = (size_t)c->detection_remembered,
     };
 }
