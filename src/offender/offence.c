@@ -177,7 +177,8 @@ static void name_thing(struct tc_offence *o, const struct tc_finding *f)
             return;
         }
     }
-    if (pattern != NULL) {
+    /* What is only suspected has not failed. */
+    if (pattern != NULL && !tc_slice_eq(f->discriminator, TC_LIT("suspect"))) {
         name_gpu(o, &f->scope);
     }
 }

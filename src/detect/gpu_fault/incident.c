@@ -73,7 +73,8 @@ struct gpuf_gpu *tc__gpuf_gpu(struct gpuf_state *st, const struct tc_gpu *names)
     struct gpuf_gpu fresh = {.id = names->id,
                              .incident = TC_RING_NONE,
                              .owned_ns = TC_TIME_NONE,
-                             .xid_last_ns = TC_TIME_NONE};
+                             .xid_last_ns = TC_TIME_NONE,
+                             .suspect_ns = TC_TIME_NONE};
     return tc__window_add(&st->gpus, &fresh, st->base.now_ns);
 }
 
