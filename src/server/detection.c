@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/detection.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/limits.h"
@@ -170,8 +171,13 @@ void tc_detection_destroy(struct tc_detection *d)
 void tc_detection_configure(struct tc_detection *d, const struct tc_config *c)
 {
     struct tc_live_config config;
+    struct tc_error err = {0};
     live_config(c, &config);
     tc_live_configure(d->live, &config);
+    /* Checked when it was read. */
+    tc_status status =
+        tc_engine_set_xids(tc_live_engine(d->live), tc_slice_cstr(c->detection_xids), &err);
+    TC_ASSERT(status == TC_OK);
     tc_recheck_configure(d->recheck, c);
 }
 

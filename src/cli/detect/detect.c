@@ -32,6 +32,7 @@ struct run {
     struct tc_progress progress;
     struct tc_stored stored; /* of --data-dir */
     struct tc_offender_config offenders;
+    struct tc_grow xids;
     const char *data_dir;
     bool only;
     bool list;
@@ -132,6 +133,23 @@ static int take_offenders(void *args, const struct tc_option *option, const char
     return TC_GO_ON;
 }
 
+/* One entry of detection.xids. */
+static int take_xid(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    struct tc_error err = {0};
+    (void)option;
+    (void)tc_grow_format(&r->xids, "{}\n", value);
+    if (r->xids.failed || need_engine(r) != TC_OK) {
+        return TC_EXIT_BAD;
+    }
+    if (tc_engine_set_xids(r->offline.engine, tc_grow_slice(&r->xids), &err) != TC_OK) {
+        tc_say("detect", "--xid %s", err.message);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
 static const struct tc_option OPTIONS[] = {
     TC_STORY_OPTIONS(struct run, story),
     TC_TAKEN("node", "NAME", take_node,
@@ -148,6 +166,9 @@ static const struct tc_option OPTIONS[] = {
              "Do not look for these patterns. May be repeated.", .values = TC_VALUES_PATTERNS),
     TC_TAKEN("set", "PATTERN.KEY=VALUE", take_knob,
              "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be repeated."),
+    TC_TAKEN("xid", "ENTRY", take_xid,
+             "What is known here of an Xid, before the built-in catalogue: \"145 hardware fatal: "
+             "drain the node and return the board\", as in detection.xids. May be repeated."),
     TC_TAKEN("offenders", "COUNT/TIME", take_offenders,
              "Say of what has failed so often within that time, and was well in between, that it "
              "is to be returned. Default: 3/7d. off: say nothing of it."),
@@ -460,6 +481,7 @@ static int run(int argc, char **argv)
     int code = run_command(&r, argc, argv);
     tc_offline_fini(&r.offline);
     tc_stored_close(&r.stored);
+    tc_grow_fini(&r.xids);
     tc_reading_fini(&r.reading);
     return code;
 }

@@ -75,7 +75,7 @@ static tc_status on_exported(struct gpuf_state *st, const struct tc_event *ev,
 {
     struct gpuf_fact fact = {.sort = GPUF_XID,
                              .code = (int32_t)code,
-                             .kind = tc__gpuf_xid_kind(code),
+                             .kind = tc__gpuf_xid_kind(st->base.xids, code),
                              .pid = -1,
                              .exported = true};
     if (tc__gpuf_is_owned(code)) {
@@ -155,11 +155,11 @@ static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
 {
     struct gpuf_fact fact;
     enum gpuf_action action = GPUF_NO_ACTION;
-    bool is_fact = tc__gpuf_fact_of(ev, &fact);
+    bool is_fact = tc__gpuf_fact_of(st->base.xids, ev, &fact);
     bool owned = tc__gpuf_is_owned(ev->xid.code);
     bool cleared = ev->xid.code == XID_RECOVERY && !is_fact &&
                    tc__gpuf_recovery(ev->xid.message, &action) && action == GPUF_NO_ACTION;
-    bool strikes = !is_fact && tc__gpuf_is_application(ev->xid.code);
+    bool strikes = !is_fact && tc__gpuf_is_application(st->base.xids, ev->xid.code);
     if (!is_fact && !owned && !cleared && !strikes) {
         return TC_OK;
     }
@@ -197,7 +197,7 @@ static tc_status on_sentence(struct gpuf_state *st, const struct tc_event *ev,
     if (is_sentence(ev, RESET_OK)) {
         return on_recovered(st, ev, tc__gpuf_known(st, names), GPUF_WAS_RESET, out);
     }
-    if (!tc__gpuf_fact_of(ev, &fact)) {
+    if (!tc__gpuf_fact_of(st->base.xids, ev, &fact)) {
         return TC_OK;
     }
     struct gpuf_gpu *gpu = tc__gpuf_gpu(st, names);
@@ -226,7 +226,7 @@ static bool is_wanted(const struct tc_event *ev)
         return true;
     }
     return is_load(ev) || is_sentence(ev, INIT_OK) || is_sentence(ev, RESET_OK) ||
-           is_sentence(ev, RELEASED_OK) || tc__gpuf_fact_of(ev, &fact);
+           is_sentence(ev, RELEASED_OK) || tc__gpuf_fact_of(NULL, ev, &fact);
 }
 
 /* The GPU of an event, also of a log that names no node. NULL when it names none. */

@@ -157,7 +157,7 @@ static tc_status tell(struct gpuf_state *st, struct gpuf_incident *in, const str
     }
     in->told = tc__gpuf_gravest(in)->kind;
     TC_TRY(tell_others(st, in, out));
-    return tc__gpuf_report(in, &scope, st->base.scratch, out);
+    return tc__gpuf_report(st, in, &scope, out);
 }
 
 tc_status tc__gpuf_tell_soon(struct gpuf_state *st, struct gpuf_incident *in,

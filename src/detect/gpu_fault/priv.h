@@ -213,13 +213,14 @@ struct gpuf_news {
 
 /* facts.c */
 /* What an Xid proves; GPUF_NONE when it is not ours. 154 has its own. */
-enum gpuf_kind tc__gpuf_xid_kind(int64_t code);
+enum gpuf_kind tc__gpuf_xid_kind(const struct tc_xid_list *xids, int64_t code);
 /* Another pattern is about it. */
 bool tc__gpuf_is_owned(int64_t code);
 /* What the text of Xid 154 asks for; false when it says nothing that counts. */
 bool tc__gpuf_recovery(struct tc_slice message, enum gpuf_action *out);
 /* The fact of an event, without names and span; false when it proves nothing. */
-bool tc__gpuf_fact_of(const struct tc_event *ev, struct gpuf_fact *out);
+bool tc__gpuf_fact_of(const struct tc_xid_list *xids, const struct tc_event *ev,
+                      struct gpuf_fact *out);
 enum gpuf_kind tc__gpuf_sort_kind(enum gpuf_sort sort);
 /* The order of facts: graver ones first, then by sort and code. */
 bool tc__gpuf_graver(const struct gpuf_fact *a, const struct gpuf_fact *b);
@@ -260,7 +261,7 @@ TC_CHECKED tc_status tc__gpuf_end_scrapes(struct gpuf_state *st, const struct tc
 /* suspect.c */
 bool tc__gpuf_suspects_init(struct gpuf_state *st);
 /* An Xid that applications bring about, and hardware seldom. */
-bool tc__gpuf_is_application(int64_t code);
+bool tc__gpuf_is_application(const struct tc_xid_list *xids, int64_t code);
 /* Such an Xid of a GPU. */
 TC_CHECKED tc_status tc__gpuf_strike(struct gpuf_state *st, const struct tc_event *ev,
                                      const struct tc_gpu *names, struct gpuf_gpu *gpu,
@@ -284,7 +285,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
 unsigned tc__gpuf_join_others(const struct gpuf_state *st, const struct gpuf_incident *in);
 
 /* report.c: says what is known. `scope` is the GPU, as complete as the directory knows it. */
-TC_CHECKED tc_status tc__gpuf_report(const struct gpuf_incident *in, const struct tc_scope *scope,
-                                     struct tc_arena *scratch, const struct tc_sink *out);
+TC_CHECKED tc_status tc__gpuf_report(const struct gpuf_state *st, const struct gpuf_incident *in,
+                                     const struct tc_scope *scope, const struct tc_sink *out);
 
 #endif

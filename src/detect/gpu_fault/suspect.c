@@ -47,9 +47,10 @@ bool tc__gpuf_suspects_init(struct gpuf_state *st)
            tc__window_open(&st->jobs, &st->base, &JOB, JOB_RING_BYTES, st->follows_ns);
 }
 
-bool tc__gpuf_is_application(int64_t code)
+bool tc__gpuf_is_application(const struct tc_xid_list *xids, int64_t code)
 {
-    return code == 13 || code == 31 || code == 43;
+    return code == 13 || code == 31 || code == 43 ||
+           tc_xid_list_says(xids, code, TC_XID_APPLICATION);
 }
 
 /* "Graphics SM Warp Exception on (GPC 2, TPC 1, SM 0): ..." */
