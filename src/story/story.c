@@ -117,10 +117,10 @@ tc_status tc_story_add(void *context, const struct tc_verdict *v)
     struct tc_story *s = context;
     stop_linking(s);
     s->changes++;
-    TC_TRY(tc_incident_table_add(&s->kept, v));
     struct tc_offence offence = tc_offence_of(v);
-    return tc_offenders_note(s->offenders, v->incident_id, v->finding->pattern_id, v->first_ns,
-                             v->status == TC_VERDICT_RESOLVED, &offence);
+    TC_TRY(tc_offenders_note(s->offenders, v->incident_id, v->finding->pattern_id, v->first_ns,
+                             v->status == TC_VERDICT_RESOLVED, &offence));
+    return tc_incident_table_add(&s->kept, v);
 }
 
 static size_t block_bytes(const struct tc_story *s, const struct tc_directory *directory)
