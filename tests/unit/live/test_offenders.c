@@ -65,7 +65,7 @@ static struct tc_live *start(struct memory *m, int64_t count)
 }
 
 /* Xid 46: a warning by itself. */
-static void fail(struct tc_live *l, int64_t time_ns)
+static void break_gpu(struct tc_live *l, int64_t time_ns)
 {
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_XID);
@@ -86,8 +86,8 @@ static void it_counts_on_after_a_restart(void **state)
     static struct memory after;
     static struct memory without;
     struct tc_live *l = start(&before, 3);
-    fail(l, T0);
-    fail(l, T0 + 30 * HOUR);
+    break_gpu(l, T0);
+    break_gpu(l, T0 + 30 * HOUR);
     tc_live_destroy(l);
     assert_int_equal(before.count, 2);
     assert_int_equal(before.failures, 0);
@@ -97,14 +97,14 @@ static void it_counts_on_after_a_restart(void **state)
     for (size_t i = 0; i < before.count; i++) {
         assert_int_equal(tc_live_restore(l, &before.marks[i]), TC_OK);
     }
-    fail(l, T0 + 60 * HOUR);
+    break_gpu(l, T0 + 60 * HOUR);
     tc_live_destroy(l);
     assert_int_equal(after.failures, 3);
     assert_int_equal(after.severity, TC_SEVERITY_CRITICAL);
     assert_memory_equal(after.first_cited, before.marks[0].incident_id.ptr, TC_INCIDENT_ID_LEN);
 
     l = start(&without, 3);
-    fail(l, T0 + 60 * HOUR);
+    break_gpu(l, T0 + 60 * HOUR);
     tc_live_destroy(l);
     assert_int_equal(without.failures, 0);
 }
@@ -116,8 +116,8 @@ static void a_reload_counts_anew(void **state)
     static struct memory m;
     struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
     struct tc_live *l = start(&m, 0);
-    fail(l, T0);
-    fail(l, T0 + 30 * HOUR);
+    break_gpu(l, T0);
+    break_gpu(l, T0 + 30 * HOUR);
     assert_int_equal(m.failures, 0);
     config.offenders.count = 2;
     tc_live_configure(l, &config);
