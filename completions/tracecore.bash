@@ -50,6 +50,12 @@ _tracecore() {
         --set)
             return
             ;;
+        --xid)
+            return
+            ;;
+        --offenders)
+            return
+            ;;
         --format | -f)
             _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
             return
@@ -74,7 +80,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --brief --all --job --color --node --since --data-dir --only --disable --set --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--json --brief --all --job --color --node --since --data-dir --only --disable --set --xid --offenders --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     decode)

@@ -4,6 +4,7 @@
 #include "base/os/host.h"
 #include "base/units.h"
 #include "config/config_priv.h"
+#include "event/xid.h"
 
 #include <string.h>
 
@@ -167,8 +168,20 @@ static void check_same(struct tc__config_load *l, const struct listener *one,
     }
 }
 
+static void check_xids(struct tc__config_load *l)
+{
+    struct tc_xid_list xids = {.count = 0};
+    struct tc_error err = {0};
+    const struct tc__config_node *node = node_of(l, TC_KEY_detection_xids);
+    if (!node->bad &&
+        tc_xid_list_read(tc_slice_cstr(l->out->detection_xids), &xids, &err) != TC_OK) {
+        tc__config_mistake(l, &node->place, node->path, "%s", err.message);
+    }
+}
+
 void tc__config_check(struct tc__config_load *l)
 {
+    check_xids(l);
     check_order(l, TC_KEY_verdicts_otlp_backoff_min, TC_KEY_verdicts_otlp_backoff_max);
     check_order(l, TC_KEY_alerts_backoff_min, TC_KEY_alerts_backoff_max);
     tc__config_check_quiet(l);

@@ -283,5 +283,5 @@ tc_status tc_config_tune(const struct tc_config *config, struct tc_engine *engin
             TC_TRY(tc_engine_set(engine, knob, err));
         }
     }
-    return TC_OK;
+    return tc_engine_set_xids(engine, tc_slice_cstr(config->detection_xids), err);
 }

@@ -362,7 +362,7 @@ static void read_lines(struct reader *r, const struct tc__config_node *of,
         if (is_scalar(e->value)) {
             tc__config_line(r->load, to, of->path, &place, e->value->text);
         } else if (e->value->kind != TC_YAML_UNKNOWN) {
-            TELL(r, &place, of->path, "is a list of texts");
+            TELL(r, &place, of->path, "is a list of texts: one with a colon in it needs quotes");
             skip_inside(r, e->value);
         }
     }

@@ -51,10 +51,13 @@ struct tc_knob {
     }
 
 /* What the engine tells a detector once, before the first event. */
+struct tc_xid_list;
+
 struct tc_detector_env {
     struct tc_arena *arena;         /* of arena_bytes: the window */
     struct tc_directory *directory; /* the engine notes every event before it is handed over */
     struct tc_arena *scratch;       /* for building a finding; the engine resets it between calls */
+    const struct tc_xid_list *xids; /* what the site says of Xids; NULL: nothing. May change */
     /* How far senders may lag behind each other; 0: all events are in order. Files that are given
      * whole are settled by on_settle then. */
     int64_t lag_ns;
@@ -80,6 +83,7 @@ struct tc_window;
 struct tc_detector_base {
     struct tc_arena *arena;
     struct tc_arena *scratch;
+    const struct tc_xid_list *xids;
     int64_t lag_ns;
     int64_t now_ns;   /* TC_TIME_NONE before the first */
     uint64_t dropped; /* beside what its windows dropped */

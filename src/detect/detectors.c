@@ -23,6 +23,7 @@ tc_status tc_detector_init(const struct tc_detector *d, void *state,
     struct tc_detector_base *base = state;
     *base = (struct tc_detector_base){.arena = env->arena,
                                       .scratch = env->scratch,
+                                      .xids = env->xids,
                                       .lag_ns = env->lag_ns,
                                       .now_ns = TC_TIME_NONE};
     return d->init(state, env);

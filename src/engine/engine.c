@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/os/block.h"
 #include "base/time.h"
+#include "event/xid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,8 @@ struct tc_engine {
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
-    bool ends; /* in tc_engine_finish: what is told now says nothing about when */
+    bool ends;               /* in tc_engine_finish: what is told now says nothing about when */
+    struct tc_xid_list xids; /* of the site */
 };
 
 tc_status tc_engine_adopt(struct tc_engine *e, const struct tc_finding *finding, bool *out_is_new)
@@ -118,6 +120,7 @@ static tc_status start_slot(struct tc_engine *e, struct slot *s)
         .arena = &s->window,
         .directory = e->directory,
         .scratch = &e->scratch,
+        .xids = &e->xids,
         .lag_ns = e->out.lag_ns,
     };
     tc_arena_fini(&s->window);
@@ -271,6 +274,11 @@ tc_status tc_engine_enable(struct tc_engine *e, struct tc_slice name, bool on, s
     }
     index_kinds(e);
     return TC_OK;
+}
+
+tc_status tc_engine_set_xids(struct tc_engine *e, struct tc_slice lines, struct tc_error *err)
+{
+    return tc_xid_list_read(lines, &e->xids, err);
 }
 
 tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment, struct tc_error *err)

@@ -63,6 +63,13 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);
 
+/*
+ * What the site says of Xids, as tc_xid_list_read reads it; at any time. What was told stays; with
+ * an error nothing is said of any.
+ */
+TC_CHECKED tc_status tc_engine_set_xids(struct tc_engine *e, struct tc_slice lines,
+                                        struct tc_error *err);
+
 /* Borrows ev until return. */
 TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);
 /* Event time has passed without an event. Going back is ignored. */

@@ -16,6 +16,7 @@
 #include "base/lru.h"
 #include "base/map.h"
 #include "base/ring.h"
+#include "event/offence.h"
 #include "event/verdict.h"
 
 #include <stdbool.h>
@@ -54,8 +55,9 @@ struct tc_incident_mark {
     enum tc_verdict_status status;
     int64_t first_ns;
     int64_t detected_ns;
-    uint64_t content; /* of the finding, as the table has it */
-    uint64_t told;    /* of the verdict with its links: equal means nothing new to tell */
+    uint64_t content;          /* of the finding, as the table has it */
+    uint64_t told;             /* of the verdict with its links: equal means nothing new to tell */
+    struct tc_offence offence; /* what it counts against */
 };
 
 /* About one incident per 512 bytes. Borrows told for as long as t is used; NULL for none. False

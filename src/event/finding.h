@@ -83,6 +83,10 @@ struct tc_finding {
     size_t cause_count;
 };
 
+/* The first attribute of that type whose key ends so, NULL when there is none. */
+const struct tc_attr *tc_finding_attr(const struct tc_finding *f, enum tc_attr_type type,
+                                      struct tc_slice suffix);
+
 /* How findings leave a detector. Borrows the finding until return. */
 typedef tc_status (*tc_sink_fn)(void *context, const struct tc_finding *finding);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/verdict.h"
 
+#include "event/offence.h"
+
 const char *tc_severity_name(enum tc_severity severity)
 {
     switch (severity) {
@@ -30,4 +32,37 @@ const char *tc_verdict_status_name(enum tc_verdict_status status)
         return "resolved";
     }
     return "unknown";
+}
+
+const char *tc_thing_name(enum tc_thing thing)
+{
+    switch (thing) {
+    case TC_THING_GPU:
+        return "gpu";
+    case TC_THING_PORT:
+        return "port";
+    case TC_THING_VOLUME:
+        return "volume";
+    case TC_THING_SWITCH:
+        return "switch";
+    case TC_THING_DEVICE:
+        return "device";
+    case TC_THING_NODE:
+        return "node";
+    case TC_THING_NONE:
+    case TC_THINGS:
+        break;
+    }
+    return "unknown";
+}
+
+const struct tc_attr *tc_finding_attr(const struct tc_finding *f, enum tc_attr_type type,
+                                      struct tc_slice suffix)
+{
+    for (size_t i = 0; i < f->attr_count; i++) {
+        if (f->attrs[i].type == type && tc_slice_ends(f->attrs[i].key, suffix)) {
+            return &f->attrs[i];
+        }
+    }
+    return NULL;
 }

@@ -17,6 +17,8 @@ struct tc_verdict_cause {
     struct tc_slice why;
 };
 
+struct tc_recurrence;
+
 struct tc_verdict {
     const struct tc_finding *finding;
     struct tc_slice incident_id;
@@ -28,6 +30,7 @@ struct tc_verdict {
     const struct tc_verdict_cause *causes;
     size_t cause_count;
     struct tc_slice group; /* incident id of the first root of its story; "" alone */
+    const struct tc_recurrence *recurrence; /* event/offence.h; NULL: none, or below the count */
 };
 
 typedef tc_status (*tc_verdict_fn)(void *context, const struct tc_verdict *verdict);

@@ -7,6 +7,7 @@
 #define TC_EVENT_XID_H
 
 #include "base/slice.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,28 @@ struct tc_xid {
 const struct tc_xid *tc_xid_find(int64_t code);
 /* All entries, ascending by code. */
 const struct tc_xid *tc_xid_table(size_t *out_count);
+
+/* What a site says of Xids: entries before the catalogue's. Empty when zeroed. */
+#define TC_XID_LIST_MAX 64
+#define TC_XID_ADVICE_MAX 200
+
+struct tc_xid_list {
+    struct tc_xid items[TC_XID_LIST_MAX]; /* name and action are texts of the catalogue or below */
+    char advice[TC_XID_LIST_MAX][TC_XID_ADVICE_MAX + 1];
+    size_t count;
+};
+
+/*
+ * Reads a list, one entry a line: "145 hardware fatal: drain the node and return the board". The
+ * advice may be left out; of a code that the catalogue has, its advice holds then. TC_E_MALFORMED,
+ * with what is wrong with which entry and how it is to be written, and *out empty.
+ */
+TC_CHECKED tc_status tc_xid_list_read(struct tc_slice lines, struct tc_xid_list *out,
+                                      struct tc_error *err);
+/* The entry of a code in the list (which may be NULL), else that of the catalogue; NULL. */
+const struct tc_xid *tc_xid_list_find(const struct tc_xid_list *list, int64_t code);
+/* Whether the list itself has an entry of that class. */
+bool tc_xid_list_says(const struct tc_xid_list *list, int64_t code, enum tc_xid_class class);
 
 /* Whether a code tells of the GPU's NVLink: 74, and 144 to 150 of NVLink 5. */
 bool tc_xid_is_nvlink(int64_t code);

@@ -40,6 +40,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
                                   .lag_ns = TC__LAG_NS,
                                   .statements = TC_STATEMENTS_LATEST,
                                   .told_max = l->config.told_max};
+    tc_offenders_configure(tc_story_offenders(l->story), &l->config.offenders);
     tc_status status = tc_engine_create(&taken, &l->engine, err);
     if (status != TC_OK) {
         tc_live_destroy(l);
@@ -76,6 +77,8 @@ void tc_live_configure(struct tc_live *l, const struct tc_live_config *config)
     now.told_max = l->config.told_max;
     l->config = now;
     l->late.near_ns = now.margin_ns;
+    tc_offenders_configure(tc_story_offenders(l->story), &now.offenders);
+    l->changed = true; /* the past of what is kept may count otherwise now */
 }
 
 void tc_live_slice(struct tc_live *l, bool (*is_spent)(void *context), void *context)
@@ -86,7 +89,9 @@ void tc_live_slice(struct tc_live *l, bool (*is_spent)(void *context), void *con
 
 tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark)
 {
-    return tc_incidents_note_told(tc_engine_incidents(l->engine), mark, true);
+    TC_TRY(tc_incidents_note_told(tc_engine_incidents(l->engine), mark, true));
+    return tc_offenders_note(tc_story_offenders(l->story), mark->incident_id, mark->pattern_id,
+                             mark->first_ns, mark->status == TC_VERDICT_RESOLVED, &mark->offence);
 }
 
 /* ---- time ---- */

@@ -18,6 +18,7 @@
 #include "event/verdict.h"
 #include "live/sources.h"
 #include "live/stretches.h"
+#include "offender/offender.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,18 +39,22 @@ struct tc_live_config {
                              first */
     size_t told_max;      /* incidents of which is remembered what was told, so that each is opened
                              once; resolved ones and then those told longest ago go first */
+    struct tc_offender_config offenders;
 };
 
-#define TC_LIVE_CONFIG_DEFAULT                                \
-    ((struct tc_live_config){.hold_ns = 5 * TC_SECOND / 1000, \
-                             .lateness_ns = 60 * TC_SECOND,   \
-                             .ahead_ns = TC_SECOND,           \
-                             .silence_ns = 5 * TC_SECOND,     \
-                             .margin_ns = 900 * TC_SECOND,    \
-                             .window_ns = 86400 * TC_SECOND,  \
-                             .hold_bytes = (size_t)8 << 20,   \
-                             .incidents_max = 4096,           \
-                             .told_max = 262144})
+#define TC_LIVE_CONFIG_DEFAULT                                                 \
+    ((struct tc_live_config){.hold_ns = 5 * TC_SECOND / 1000,                  \
+                             .lateness_ns = 60 * TC_SECOND,                    \
+                             .ahead_ns = TC_SECOND,                            \
+                             .silence_ns = 5 * TC_SECOND,                      \
+                             .margin_ns = 900 * TC_SECOND,                     \
+                             .window_ns = 86400 * TC_SECOND,                   \
+                             .hold_bytes = (size_t)8 << 20,                    \
+                             .incidents_max = 4096,                            \
+                             .told_max = 262144,                               \
+                             .offenders = {.count = 3,                         \
+                                           .window_ns = 7 * 86400 * TC_SECOND, \
+                                           .incidents_max = TC_OFFENDERS_LIVE_MAX}})
 
 /* A verdict leaves. Borrowed until return. A failure stops what was called. */
 typedef tc_status (*tc_live_verdict_fn)(void *context, const struct tc_verdict *verdict,

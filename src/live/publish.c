@@ -35,7 +35,12 @@ static uint64_t told_hash(const struct tc_verdict *v)
         h = tc_slice_hash(v->causes[i].incident_id, h);
         h = tc_slice_hash(v->causes[i].why, h);
     }
-    return (tc_hash_mix(h, v->cause_count) & ~LINK_BITS) | links;
+    h = tc_hash_mix(h, v->cause_count);
+    const struct tc_recurrence *past = v->recurrence;
+    for (size_t i = 0; past != NULL && i < past->earlier_count; i++) {
+        h = tc_slice_hash(past->earlier[i].incident_id, h ^ (uint64_t)past->count);
+    }
+    return (h & ~LINK_BITS) | links;
 }
 
 static bool is_over(enum tc_verdict_status status)
@@ -69,7 +74,8 @@ static tc_status say(struct tc_live *l, struct tc_incident_entry *kept,
                                     .first_ns = out.first_ns,
                                     .detected_ns = out.detected_ns,
                                     .content = out.content,
-                                    .told = hash};
+                                    .told = hash,
+                                    .offence = tc_offence_of(&out)};
     out.status = status;
     TC_TRY(l->out.verdict(l->out.context, &out, &mark));
     TC_TRY(tc_incidents_note_told(tc_engine_incidents(l->engine), &mark, false));

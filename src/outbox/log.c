@@ -175,7 +175,7 @@ tc_status tc__log_refuse(const char *dir, uint64_t seq, unsigned version, struct
     char name[TC__LOG_NAME_MAX];
     tc__log_name(name, seq, "log");
     return tc_fail(err, TC_E_UNSUPPORTED, 0,
-                   "%s/%s: format version %u, this program knows up to 1: use a newer tracecore, "
+                   "%s/%s: format version %u, this program knows up to 2: use a newer tracecore, "
                    "or another data_dir",
                    dir, name, version);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/detection.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/limits.h"
@@ -109,6 +110,9 @@ static void live_config(const struct tc_config *c, struct tc_live_config *out)
         .window_ns = c->detection_recheck_window,
         .hold_bytes = (size_t)c->detection_hold_bytes,
         .incidents_max = (size_t)c->detection_incidents,
+        .offenders = {.count = c->detection_offenders_enabled ? c->detection_offenders_count : 0,
+                      .window_ns = c->detection_offenders_window,
+                      .incidents_max = TC_OFFENDERS_LIVE_MAX},
         .told_max = (size_t)c->detection_remembered,
     };
 }
@@ -167,8 +171,13 @@ void tc_detection_destroy(struct tc_detection *d)
 void tc_detection_configure(struct tc_detection *d, const struct tc_config *c)
 {
     struct tc_live_config config;
+    struct tc_error err = {0};
     live_config(c, &config);
     tc_live_configure(d->live, &config);
+    /* Checked when it was read. */
+    tc_status status =
+        tc_engine_set_xids(tc_live_engine(d->live), tc_slice_cstr(c->detection_xids), &err);
+    TC_ASSERT(status == TC_OK);
     tc_recheck_configure(d->recheck, c);
 }
 

@@ -182,7 +182,11 @@ static tc_status copy_verdict(struct tc_incident_entry *to, const struct tc_verd
     to->own_causes = causes;
     to->own_cause_count = v->cause_count;
     to->own_discriminator = to->finding.discriminator;
+    to->own_headline = to->finding.headline;
+    to->own_remediation = to->finding.remediation;
+    to->own_severity = to->finding.severity;
     to->own_root = to->finding.root;
+    to->verdict.recurrence = NULL;
     bool ok = tc_arena_ok(&a);
     tc_arena_fini(&a);
     if (!ok) {
@@ -287,15 +291,23 @@ void tc_incident_table_fini(struct tc_incident_table *k)
     *k = (struct tc_incident_table){0};
 }
 
+void tc_incident_entry_unlink(struct tc_incident_entry *v)
+{
+    v->verdict.causes = v->own_causes;
+    v->verdict.cause_count = v->own_cause_count;
+    v->verdict.group = TC_EMPTY;
+    v->verdict.recurrence = NULL;
+    v->finding.discriminator = v->own_discriminator;
+    v->finding.headline = v->own_headline;
+    v->finding.remediation = v->own_remediation;
+    v->finding.severity = v->own_severity;
+    v->finding.root = v->own_root;
+}
+
 void tc_incident_table_unlink(struct tc_incident_table *k)
 {
     for (size_t i = 0; i < k->count; i++) {
-        struct tc_incident_entry *v = &k->items[i];
-        v->verdict.causes = v->own_causes;
-        v->verdict.cause_count = v->own_cause_count;
-        v->verdict.group = TC_EMPTY;
-        v->finding.discriminator = v->own_discriminator;
-        v->finding.root = v->own_root;
+        tc_incident_entry_unlink(&k->items[i]);
     }
 }
 

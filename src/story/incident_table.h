@@ -36,6 +36,9 @@ struct tc_incident_entry {
     const struct tc_verdict_cause *own_causes;
     size_t own_cause_count;
     struct tc_slice own_discriminator;
+    struct tc_slice own_headline;
+    struct tc_slice own_remediation;
+    enum tc_severity own_severity;
     bool own_root;
     struct tc_incident_said said; /* kept when the verdict changes */
     size_t story; /* index of the first verdict of its story, before tc_incident_table_arrange */
@@ -64,7 +67,9 @@ size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice
  */
 void tc_incident_table_forget(struct tc_incident_table *k, size_t count);
 
-/* Every verdict as its detector gave it: own causes, root and discriminator, no group. */
+/* A verdict as its detector gave it: own causes, words and severity, no group, no past. */
+void tc_incident_entry_unlink(struct tc_incident_entry *v);
+/* Every verdict. */
 void tc_incident_table_unlink(struct tc_incident_table *k);
 
 /* Stories together, the earliest first; in each the roots first, then what followed, by time. */

@@ -2,6 +2,7 @@
 #include "story/story.h"
 
 #include "base/os/block.h"
+#include "offender/offender.h"
 #include "story/story_priv.h"
 
 #include <stdlib.h>
@@ -19,8 +20,12 @@ struct block {
     struct tc_arena arena;
 };
 
-/* A linking: who runs where is worked out, if that is to be done; then what follows from what. */
-enum stage { STAGE_NONE, STAGE_PLACING, STAGE_LINKING };
+/* Verdicts whose past is looked at between two questions whether there is time. */
+#define JUDGED_AT_ONCE 64
+
+/* A linking: who runs where is worked out, if that is to be done; then what follows from what; then
+ * what has failed before. */
+enum stage { STAGE_NONE, STAGE_PLACING, STAGE_LINKING, STAGE_JUDGING };
 
 /*
  * Invariant: the verdicts' links point into links[shown], and into what is the verdict's own.
@@ -36,13 +41,30 @@ struct tc_story {
     bool placed; /* lookup can be used again */
     enum stage stage;
     struct tc__linker *linker;
+    const struct tc__links *found; /* by the linker */
+    struct tc_judgement *judged;   /* in the arena of the links */
+    size_t judge_at;
+    struct tc_offenders *offenders;
     uint64_t link_steps;
     uint64_t changes;
 };
 
 struct tc_story *tc_story_create(void)
 {
-    return calloc(1, sizeof(struct tc_story));
+    struct tc_story *s = calloc(1, sizeof *s);
+    if (s != NULL) {
+        s->offenders = tc_offenders_create();
+    }
+    if (s != NULL && s->offenders == NULL) {
+        tc_story_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+struct tc_offenders *tc_story_offenders(struct tc_story *s)
+{
+    return s->offenders;
 }
 
 static void block_fini(struct block *b)
@@ -80,6 +102,7 @@ void tc_story_destroy(struct tc_story *s)
     block_fini(&s->work);
     block_fini(&s->place);
     tc_incident_table_fini(&s->kept);
+    tc_offenders_destroy(s->offenders);
     free(s);
 }
 
@@ -94,6 +117,9 @@ tc_status tc_story_add(void *context, const struct tc_verdict *v)
     struct tc_story *s = context;
     stop_linking(s);
     s->changes++;
+    struct tc_offence offence = tc_offence_of(v);
+    TC_TRY(tc_offenders_note(s->offenders, v->incident_id, v->finding->pattern_id, v->first_ns,
+                             v->status == TC_VERDICT_RESOLVED, &offence));
     return tc_incident_table_add(&s->kept, v);
 }
 
@@ -106,17 +132,30 @@ static size_t block_bytes(const struct tc_story *s, const struct tc_directory *d
     return bytes < LINK_BYTES_MAX ? bytes : LINK_BYTES_MAX;
 }
 
-/* What was found becomes the verdicts'. */
-static void show_links(struct tc_story *s, const struct tc__links *links)
+/* What was found becomes the verdict's. */
+static void show(struct tc_incident_entry *v, const struct tc__links *links,
+                 const struct tc_judgement *judged)
+{
+    tc_incident_entry_unlink(v);
+    v->verdict.causes = links->causes;
+    v->verdict.cause_count = links->cause_count;
+    v->verdict.group = links->group;
+    v->finding.discriminator = links->discriminator;
+    v->finding.root = links->root;
+    v->story = links->story;
+    if (judged->recurrence != NULL) {
+        v->verdict.recurrence = judged->recurrence;
+        v->finding.headline = judged->headline;
+        v->finding.remediation = judged->remediation;
+        v->finding.severity =
+            v->verdict.status == TC_VERDICT_RESOLVED ? v->own_severity : TC_SEVERITY_CRITICAL;
+    }
+}
+
+static void show_links(struct tc_story *s)
 {
     for (size_t i = 0; i < s->kept.count; i++) {
-        struct tc_incident_entry *v = &s->kept.items[i];
-        v->verdict.causes = links[i].causes;
-        v->verdict.cause_count = links[i].cause_count;
-        v->verdict.group = links[i].group;
-        v->finding.discriminator = links[i].discriminator;
-        v->finding.root = links[i].root;
-        v->story = links[i].story;
+        show(&s->kept.items[i], &s->found[i], &s->judged[i]);
     }
     s->shown = 1 - s->shown;
     s->changes++;
@@ -152,17 +191,47 @@ static tc_status begin(struct tc_story *s, const struct tc_directory *directory,
     return TC_OK;
 }
 
+/* How often what each verdict is about has failed. */
+static tc_status judge(struct tc_story *s, const struct tc_turn *turn)
+{
+    struct tc_arena *arena = &s->links[1 - s->shown].arena;
+    if (s->judge_at == 0) {
+        s->judged = tc_new(arena, struct tc_judgement, s->kept.count);
+    }
+    if (s->judged == NULL) {
+        return TC_E_NOMEM;
+    }
+    while (s->judge_at < s->kept.count) {
+        /* With the detector's own words: those that are shown are of the last time. */
+        const struct tc_incident_entry *kept = &s->kept.items[s->judge_at];
+        struct tc_finding own = kept->finding;
+        struct tc_verdict v = kept->verdict;
+        own.headline = kept->own_headline;
+        own.remediation = kept->own_remediation;
+        v.finding = &own;
+        TC_TRY(tc_offenders_judge(s->offenders, &v, arena, &s->judged[s->judge_at]));
+        if (++s->judge_at % JUDGED_AT_ONCE == 0 && tc_turn_is_spent(turn)) {
+            return TC_E_AGAIN;
+        }
+    }
+    return TC_OK;
+}
+
 static tc_status go_on(struct tc_story *s, const struct tc_turn *turn)
 {
-    const struct tc__links *links = NULL;
     if (s->stage == STAGE_PLACING) {
         TC_TRY(tc_view_make(&s->lookup.view, turn));
         s->placed = true;
         s->stage = STAGE_LINKING;
     }
-    TC_TRY(tc__linker_go_on(s->linker, turn, &links));
-    s->link_steps = s->lookup.steps;
-    show_links(s, links);
+    if (s->stage == STAGE_LINKING) {
+        TC_TRY(tc__linker_go_on(s->linker, turn, &s->found));
+        s->link_steps = s->lookup.steps;
+        s->judge_at = 0;
+        s->stage = STAGE_JUDGING;
+    }
+    TC_TRY(judge(s, turn));
+    show_links(s);
     s->stage = STAGE_NONE;
     return TC_OK;
 }

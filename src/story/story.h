@@ -6,7 +6,8 @@
  * Which pattern can explain which is a table, rules.def. docs/story.md says the rest.
  *
  * Feed every verdict to tc_story_add, then call tc_story_link with the directory that noted every
- * event: causes, roots and groups of all verdicts are worked out anew.
+ * event: causes, roots and groups of all verdicts are worked out anew, and how often the thing of
+ * each has failed (offender/offender.h).
  */
 #ifndef TC_STORY_STORY_H
 #define TC_STORY_STORY_H
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 struct tc_directory;
+struct tc_offenders;
 struct tc_story;
 
 /* NULL when there is no memory. */
@@ -47,6 +49,10 @@ TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory
  */
 TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory,
                                      const struct tc_turn *turn);
+
+/* The memory of offenders, which outlives the verdicts: to be configured, and to be told what an
+ * earlier process knew. */
+struct tc_offenders *tc_story_offenders(struct tc_story *s);
 
 /* As tc_incident_table_forget. */
 void tc_story_forget(struct tc_story *s, size_t count);

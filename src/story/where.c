@@ -146,17 +146,6 @@ static void add_rank(struct gather *g, struct tc_slice job, int32_t rank,
     }
 }
 
-static const struct tc_attr *attr_of(const struct tc_finding *f, enum tc_attr_type type,
-                                     struct tc_slice suffix)
-{
-    for (size_t i = 0; i < f->attr_count; i++) {
-        if (f->attrs[i].type == type && tc_slice_ends(f->attrs[i].key, suffix)) {
-            return &f->attrs[i];
-        }
-    }
-    return NULL;
-}
-
 static void add_ranks(struct gather *g, const struct tc_finding *f, const struct tc_attr *a)
 {
     const struct tc_view_names anywhere = {TC_NAME_NONE, TC_NAME_NONE, TC_NAME_NONE};
@@ -167,8 +156,8 @@ static void add_ranks(struct gather *g, const struct tc_finding *f, const struct
 
 static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_cause)
 {
-    const struct tc_attr *culprits = attr_of(f, TC_ATTR_INTS, TC_LIT(".culprit_ranks"));
-    const struct tc_attr *waiting = attr_of(f, TC_ATTR_INTS, TC_LIT(".waiting_ranks"));
+    const struct tc_attr *culprits = tc_finding_attr(f, TC_ATTR_INTS, TC_LIT(".culprit_ranks"));
+    const struct tc_attr *waiting = tc_finding_attr(f, TC_ATTR_INTS, TC_LIT(".waiting_ranks"));
     if (f->scope.rank >= 0) {
         struct tc_view_names own = tc_view_name(&g->lookup->view, &f->scope);
         add_rank(g, f->scope.job, f->scope.rank, &own);
@@ -177,16 +166,16 @@ static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_c
     if (as_cause || culprits == NULL || culprits->count == 0) {
         add_ranks(g, f, waiting);
     }
-    add_ranks(g, f, attr_of(f, TC_ATTR_INTS, TC_LIT(".ranks")));
+    add_ranks(g, f, tc_finding_attr(f, TC_ATTR_INTS, TC_LIT(".ranks")));
 }
 
 /* A verdict about many lists them: heat of a node its GPUs, heat of a rack its nodes as well. */
 static void gather_lists(struct gather *g, const struct tc_finding *f)
 {
     struct tc_names *n = &g->lookup->view.names;
-    const struct tc_attr *gpus = attr_of(f, TC_ATTR_STRINGS, TC_LIT(".gpus"));
-    const struct tc_attr *nodes = attr_of(f, TC_ATTR_STRINGS, TC_LIT(".nodes"));
-    const struct tc_attr *total = attr_of(f, TC_ATTR_INT, TC_LIT(".gpu_count"));
+    const struct tc_attr *gpus = tc_finding_attr(f, TC_ATTR_STRINGS, TC_LIT(".gpus"));
+    const struct tc_attr *nodes = tc_finding_attr(f, TC_ATTR_STRINGS, TC_LIT(".nodes"));
+    const struct tc_attr *total = tc_finding_attr(f, TC_ATTR_INT, TC_LIT(".gpu_count"));
     for (size_t i = 0; gpus != NULL && i < gpus->count; i++) {
         uint32_t gpu = tc_names_find(n, TC_NAME_GPU_UUID, TC_EMPTY, gpus->strings[i], 0);
         add(g, TC__CLASS_GPU, gpu, TC_NAME_NONE, -1);
@@ -208,13 +197,13 @@ static void gather_lists(struct gather *g, const struct tc_finding *f)
 /* The address of a switch is no GPU's: a switch that fails concerns every GPU of its node. */
 static bool is_switch(const struct tc_finding *f)
 {
-    const struct tc_attr *type = attr_of(f, TC_ATTR_STRING, TC_LIT(".device_type"));
+    const struct tc_attr *type = tc_finding_attr(f, TC_ATTR_STRING, TC_LIT(".device_type"));
     return type != NULL && tc_slice_eq(type->string, TC_LIT("nvswitch"));
 }
 
 bool tc__is_of_switch(const struct tc_finding *cause, const struct tc_finding *effect)
 {
-    const struct tc_attr *code = attr_of(effect, TC_ATTR_INT, TC_LIT(".xid"));
+    const struct tc_attr *code = tc_finding_attr(effect, TC_ATTR_INT, TC_LIT(".xid"));
     return is_switch(cause) && code != NULL && tc_xid_is_nvlink(code->integer);
 }
 
@@ -270,7 +259,7 @@ bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool 
     }
     /* A hang knows its culprits by rank: what says where those run comes before its scope, which
      * says the same without a reason. */
-    bool by_rank = attr_of(&v->finding, TC_ATTR_INTS, TC_LIT(".culprit_ranks")) != NULL;
+    bool by_rank = tc_finding_attr(&v->finding, TC_ATTR_INTS, TC_LIT(".culprit_ranks")) != NULL;
     if (by_rank) {
         gather_ranks(&g, &v->finding, as_cause);
     }

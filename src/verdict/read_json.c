@@ -110,6 +110,7 @@ static bool is_envelope(struct tc_slice key)
         "root",
         "caused_by",
         "incident_group",
+        "recurrence",
         "k8s.node.name",
         "k8s.namespace.name",
         "k8s.pod.name",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json/out.h"
 #include "base/time.h"
+#include "event/offence.h"
 #include "verdict/render.h"
 
 #define RAW_PREFIX_MAX (TC_DIGEST_TEXT_MAX + 41) /* a multiple of 16 */
@@ -219,6 +220,24 @@ static void render_causes(struct tc_json_out *j, const struct tc_verdict *v)
     tc_json_end_array(j);
 }
 
+static void render_recurrence(struct tc_json_out *j, const struct tc_recurrence *r)
+{
+    tc_json_put_object(j, "recurrence");
+    tc_json_put_plain(j, "of", tc_slice_cstr(tc_thing_name(r->thing)));
+    tc_json_put_i64(j, "count", r->count);
+    tc_json_put_i64(j, "window_seconds", r->window_ns / TC_SECOND);
+    tc_json_put_array(j, "earlier");
+    for (size_t i = 0; i < r->earlier_count; i++) {
+        tc_json_add_object(j);
+        tc_json_put_plain(j, "incident_id", r->earlier[i].incident_id);
+        tc_json_put_plain(j, "pattern.name", r->earlier[i].pattern_name);
+        tc_json_put_time(j, "first_seen", r->earlier[i].first_ns);
+        tc_json_end_object(j);
+    }
+    tc_json_end_array(j);
+    tc_json_end_object(j);
+}
+
 /* Everything up to the times. */
 static void render_head(struct writer *w, const struct tc_verdict *v)
 {
@@ -269,6 +288,9 @@ void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
     }
     if (v->group.len > 0) {
         tc_json_put_plain(&w.j, "incident_group", v->group);
+    }
+    if (v->recurrence != NULL) {
+        render_recurrence(&w.j, v->recurrence);
     }
     render_scope(&w, &f->scope);
     for (size_t i = 0; i < f->attr_count; i++) {

@@ -99,11 +99,11 @@ describe('after a newer tracecore', () => {
     fs.truncateSync(path.join(daemon.dataDir, 'evidence/citations.idx'), 1000);
     const file = only(path.join(daemon.dataDir, 'outbox'), '.log');
     const bytes = fs.readFileSync(file);
-    bytes.write('TCv2', 0, 'latin1');
+    bytes.write('TCv3', 0, 'latin1');
     bytes.writeUInt32LE(99, 16);
     fs.writeFileSync(file, bytes);
     fs.writeFileSync(path.join(daemon.dataDir, 'outbox/00000000.log'), 'older');
-    await refuses(daemon, [/\.log/, /format version 2/, /up to 1/, /newer tracecore/]);
+    await refuses(daemon, [/\.log/, /format version 3/, /up to 2/, /newer tracecore/]);
   });
 });
 

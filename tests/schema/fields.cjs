@@ -109,6 +109,22 @@ const trail = {
 const RAW = { digest, offset: atLeast(0), length: atLeast(0) };
 const EVIDENCE = { uid: text, description: text, time };
 
+const EARLIER = {
+  incident_id: incidentId.right, 'pattern.name': 'text', first_seen: time.right,
+};
+const PAST = { of: 'gpu', count: 3, window_seconds: 604800, earlier: [EARLIER] };
+const recurrence = {
+  right: PAST,
+  wrong: [
+    ['text', 'third'], ['null', null], ['{}', {}], ['of another thing', { ...PAST, of: 'pod' }],
+    ['a first time', { ...PAST, count: 1 }], ['without a window', { ...PAST, window_seconds: 0 }],
+    ['without earlier ones', { ...PAST, earlier: [] }],
+    ['with nine earlier ones', { ...PAST, earlier: Array(9).fill(EARLIER) }],
+    ['with an earlier one without a time',
+      { ...PAST, earlier: [{ ...EARLIER, first_seen: undefined }] }],
+    ['with an unknown field', { ...PAST, note: 'text' }],
+  ],
+};
 const SHARED = {
   incident_id: incidentId,
   confidence: oneOf('full', 'partial'),
@@ -122,6 +138,7 @@ const SHARED = {
   root: onlyTrue,
   caused_by: causes,
   incident_group: incidentId,
+  recurrence,
   'k8s.node.name': text,
   'k8s.namespace.name': text,
   'k8s.pod.name': text,

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/time.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/detect/stored.h"
 #include "cli/patterns.h"
@@ -11,12 +12,17 @@
 #include "cli/story/options.h"
 #include "cli/story/report.h"
 #include "intake/nodes.h"
+#include "offender/offender.h"
 #include "offline/pipeline.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #define CLOCKS_SHOWN 5
+/* As those of detection.offenders. */
+#define OFFENDER_COUNT_MAX 100
+#define OFFENDER_WINDOW_MIN_NS (3600 * TC_SECOND)
+#define OFFENDER_WINDOW_MAX_NS (90 * 86400 * TC_SECOND)
 
 /* What is known while events go through. */
 struct run {
@@ -25,6 +31,8 @@ struct run {
     struct tc_story_args story;
     struct tc_progress progress;
     struct tc_stored stored; /* of --data-dir */
+    struct tc_offender_config offenders;
+    struct tc_grow xids;
     const char *data_dir;
     bool only;
     bool list;
@@ -100,6 +108,48 @@ static int take_node(void *args, const struct tc_option *option, const char *val
     return TC_GO_ON;
 }
 
+/* "3/7d", or "off". */
+static int take_offenders(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    struct tc_slice rest;
+    struct tc_slice count = tc_slice_cut(tc_slice_cstr(value), '/', &rest);
+    bool off = strcmp(value, "off") == 0;
+    (void)option;
+    r->offenders = TC_OFFENDER_CONFIG_DEFAULT;
+    bool good = off || (tc_slice_is_i64(count, &r->offenders.count) && r->offenders.count >= 2 &&
+                        r->offenders.count <= OFFENDER_COUNT_MAX &&
+                        tc_duration_parse(rest, &r->offenders.window_ns) &&
+                        r->offenders.window_ns >= OFFENDER_WINDOW_MIN_NS &&
+                        r->offenders.window_ns <= OFFENDER_WINDOW_MAX_NS);
+    if (!good) {
+        tc_say("detect",
+               "--offenders %s: give a count from 2 to 100 and a time from 1h to 90d, such as "
+               "3/7d, or off",
+               value);
+        return TC_EXIT_BAD;
+    }
+    r->offenders.count = off ? 0 : r->offenders.count;
+    return TC_GO_ON;
+}
+
+/* One entry of detection.xids. */
+static int take_xid(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    struct tc_error err = {0};
+    (void)option;
+    (void)tc_grow_format(&r->xids, "{}\n", value);
+    if (r->xids.failed || need_engine(r) != TC_OK) {
+        return TC_EXIT_BAD;
+    }
+    if (tc_engine_set_xids(r->offline.engine, tc_grow_slice(&r->xids), &err) != TC_OK) {
+        tc_say("detect", "--xid %s", err.message);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
 static const struct tc_option OPTIONS[] = {
     TC_STORY_OPTIONS(struct run, story),
     TC_TAKEN("node", "NAME", take_node,
@@ -116,6 +166,12 @@ static const struct tc_option OPTIONS[] = {
              "Do not look for these patterns. May be repeated.", .values = TC_VALUES_PATTERNS),
     TC_TAKEN("set", "PATTERN.KEY=VALUE", take_knob,
              "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be repeated."),
+    TC_TAKEN("xid", "ENTRY", take_xid,
+             "What is known here of an Xid, before the built-in catalogue: \"145 hardware fatal: "
+             "drain the node and return the board\", as in detection.xids. May be repeated."),
+    TC_TAKEN("offenders", "COUNT/TIME", take_offenders,
+             "Say of what has failed so often within that time, and was well in between, that it "
+             "is to be returned. Default: 3/7d. off: say nothing of it."),
     TC_FLAG("list-patterns", struct run, list,
             "List the patterns that are looked for and their knobs, and do nothing else."),
     TC_FLAG("quiet", struct run, quiet, "No summary and no progress; errors and warnings only.",
@@ -316,6 +372,7 @@ static tc_status report(struct run *r, struct tc_stories *stories, struct tc_out
         r->data_dir != NULL ? tc_stored_sources(&r->stored) : tc_inputs_sources(&r->reading.inputs);
     struct tc_story_filter filter;
     struct tc_incident_table *kept = tc_story_verdicts(r->offline.story);
+    tc_offenders_configure(tc_story_offenders(r->offline.story), &r->offenders);
     tc_status linked =
         tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine), NULL);
     if (linked != TC_OK) {
@@ -413,7 +470,7 @@ static int run_command(struct run *r, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    struct run r = {0};
+    struct run r = {.offenders = TC_OFFENDER_CONFIG_DEFAULT};
     tc_story_args_init(&r.story, "detect");
     if (tc_reading_init(&r.reading, "detect", argc) != TC_OK) {
         return TC_EXIT_BAD;
@@ -424,6 +481,7 @@ static int run(int argc, char **argv)
     int code = run_command(&r, argc, argv);
     tc_offline_fini(&r.offline);
     tc_stored_close(&r.stored);
+    tc_grow_fini(&r.xids);
     tc_reading_fini(&r.reading);
     return code;
 }

@@ -10,7 +10,7 @@
 #include "detect/gpu_fault/priv.h"
 #include "detect/words_priv.h"
 
-#define ARENA_BYTES ((size_t)64 << 20)
+#define ARENA_BYTES ((size_t)72 << 20)
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
 #define XID_RECOVERY 154
@@ -75,7 +75,7 @@ static tc_status on_exported(struct gpuf_state *st, const struct tc_event *ev,
 {
     struct gpuf_fact fact = {.sort = GPUF_XID,
                              .code = (int32_t)code,
-                             .kind = tc__gpuf_xid_kind(code),
+                             .kind = tc__gpuf_xid_kind(st->base.xids, code),
                              .pid = -1,
                              .exported = true};
     if (tc__gpuf_is_owned(code)) {
@@ -155,16 +155,20 @@ static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
 {
     struct gpuf_fact fact;
     enum gpuf_action action = GPUF_NO_ACTION;
-    bool is_fact = tc__gpuf_fact_of(ev, &fact);
+    bool is_fact = tc__gpuf_fact_of(st->base.xids, ev, &fact);
     bool owned = tc__gpuf_is_owned(ev->xid.code);
     bool cleared = ev->xid.code == XID_RECOVERY && !is_fact &&
                    tc__gpuf_recovery(ev->xid.message, &action) && action == GPUF_NO_ACTION;
-    if (!is_fact && !owned && !cleared) {
+    bool strikes = !is_fact && tc__gpuf_is_application(st->base.xids, ev->xid.code);
+    if (!is_fact && !owned && !cleared && !strikes) {
         return TC_OK;
     }
     struct gpuf_gpu *gpu = known != NULL ? known : tc__gpuf_gpu(st, names);
     if (gpu == NULL) {
         return TC_E_NOMEM;
+    }
+    if (strikes) {
+        return tc__gpuf_strike(st, ev, names, gpu, out);
     }
     if (owned) {
         note_owned(gpu, ev->time_ns);
@@ -193,7 +197,7 @@ static tc_status on_sentence(struct gpuf_state *st, const struct tc_event *ev,
     if (is_sentence(ev, RESET_OK)) {
         return on_recovered(st, ev, tc__gpuf_known(st, names), GPUF_WAS_RESET, out);
     }
-    if (!tc__gpuf_fact_of(ev, &fact)) {
+    if (!tc__gpuf_fact_of(st->base.xids, ev, &fact)) {
         return TC_OK;
     }
     struct gpuf_gpu *gpu = tc__gpuf_gpu(st, names);
@@ -222,7 +226,7 @@ static bool is_wanted(const struct tc_event *ev)
         return true;
     }
     return is_load(ev) || is_sentence(ev, INIT_OK) || is_sentence(ev, RESET_OK) ||
-           is_sentence(ev, RELEASED_OK) || tc__gpuf_fact_of(ev, &fact);
+           is_sentence(ev, RELEASED_OK) || tc__gpuf_fact_of(NULL, ev, &fact);
 }
 
 /* The GPU of an event, also of a log that names no node. NULL when it names none. */
@@ -287,7 +291,9 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct gpuf_state *st = state;
     st->directory = env->directory;
-    return tc__gpuf_incidents_init(st) && tc__gpuf_nodes_init(st) ? TC_OK : TC_E_NOMEM;
+    return tc__gpuf_incidents_init(st) && tc__gpuf_nodes_init(st) && tc__gpuf_suspects_init(st)
+               ? TC_OK
+               : TC_E_NOMEM;
 }
 
 static const struct tc_knob PARAMS[] = {
@@ -297,6 +303,11 @@ static const struct tc_knob PARAMS[] = {
                     "time that it has to be missing for"),
     TC_KNOB_SECONDS("apart", struct gpuf_state, apart_ns, 86400, 1, 30 * 86400,
                     "faults of one GPU further apart than this are two incidents"),
+    TC_KNOB_NUMBER("follows", struct gpuf_state, follows, 3, 2, 30,
+                   "pods, of two jobs or more, that an Xid of applications has to hit on a GPU to "
+                   "make it suspect; one fewer when it is always in one GPC and TPC"),
+    TC_KNOB_SECONDS("follows_within", struct gpuf_state, follows_ns, 7 * 86400, 60, 30 * 86400,
+                    "time in which it has to hit them"),
 };
 
 const struct tc_detector tc_detector_gpu_fault = {

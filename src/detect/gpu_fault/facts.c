@@ -33,9 +33,9 @@ bool tc__gpuf_is_owned(int64_t code)
     }
 }
 
-enum gpuf_kind tc__gpuf_xid_kind(int64_t code)
+enum gpuf_kind tc__gpuf_xid_kind(const struct tc_xid_list *xids, int64_t code)
 {
-    const struct tc_xid *xid = tc_xid_find(code);
+    const struct tc_xid *xid = tc_xid_list_find(xids, code);
     if (xid == NULL || xid->class != TC_XID_HARDWARE || xid->severity < TC_XID_ERROR ||
         tc__gpuf_is_owned(code)) {
         return GPUF_NONE;
@@ -84,12 +84,13 @@ enum gpuf_kind tc__gpuf_sort_kind(enum gpuf_sort sort)
     return kinds[sort];
 }
 
-static bool fact_of_xid(const struct tc_event *ev, struct gpuf_fact *out)
+static bool fact_of_xid(const struct tc_xid_list *xids, const struct tc_event *ev,
+                        struct gpuf_fact *out)
 {
     enum gpuf_action action = GPUF_NO_ACTION;
     enum gpuf_kind kind = GPUF_NONE;
     if (ev->xid.code != XID_RECOVERY) {
-        kind = tc__gpuf_xid_kind(ev->xid.code);
+        kind = tc__gpuf_xid_kind(xids, ev->xid.code);
     } else if (tc__gpuf_recovery(ev->xid.message, &action) && action != GPUF_NO_ACTION) {
         kind = GPUF_NEEDS_RESET;
     }
@@ -161,10 +162,11 @@ static bool fact_of_health(const struct tc_ev_health *h, struct gpuf_fact *out)
            tc_slice_contains(h->message, TC_LIT("Unknown Error"));
 }
 
-bool tc__gpuf_fact_of(const struct tc_event *ev, struct gpuf_fact *out)
+bool tc__gpuf_fact_of(const struct tc_xid_list *xids, const struct tc_event *ev,
+                      struct gpuf_fact *out)
 {
     if (ev->kind == TC_EVENT_XID) {
-        return fact_of_xid(ev, out);
+        return fact_of_xid(xids, ev, out);
     }
     *out = (struct gpuf_fact){.pid = -1};
     bool is_fact = ev->kind == TC_EVENT_DRIVER_FAULT ? fact_of_sentence(&ev->fault, out)

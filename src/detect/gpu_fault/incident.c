@@ -73,7 +73,8 @@ struct gpuf_gpu *tc__gpuf_gpu(struct gpuf_state *st, const struct tc_gpu *names)
     struct gpuf_gpu fresh = {.id = names->id,
                              .incident = TC_RING_NONE,
                              .owned_ns = TC_TIME_NONE,
-                             .xid_last_ns = TC_TIME_NONE};
+                             .xid_last_ns = TC_TIME_NONE,
+                             .suspect_ns = TC_TIME_NONE};
     return tc__window_add(&st->gpus, &fresh, st->base.now_ns);
 }
 
@@ -156,7 +157,7 @@ static tc_status tell(struct gpuf_state *st, struct gpuf_incident *in, const str
     }
     in->told = tc__gpuf_gravest(in)->kind;
     TC_TRY(tell_others(st, in, out));
-    return tc__gpuf_report(in, &scope, st->base.scratch, out);
+    return tc__gpuf_report(st, in, &scope, out);
 }
 
 tc_status tc__gpuf_tell_soon(struct gpuf_state *st, struct gpuf_incident *in,

@@ -49,6 +49,7 @@ enum gpuf_action { GPUF_NO_ACTION, GPUF_DO_RESET, GPUF_DO_DRAIN, GPUF_DO_REBOOT 
 #define GPUF_UID_MAX 64
 #define GPUF_PROCESS_MAX 32
 #define GPUF_FACTS_MAX 8
+#define GPUF_UUID_MAX 48
 
 /* One sort of fact, every time it was seen. */
 struct gpuf_fact {
@@ -110,11 +111,38 @@ struct gpuf_gpu {
     int64_t owned_ns; /* when another pattern's Xid or flag was seen; TC_TIME_NONE */
     double xid_last;
     int64_t xid_last_ns; /* TC_TIME_NONE: no sample yet */
-    bool taken_over;     /* it turned out to be another one that is kept */
+    int64_t suspect_ns;  /* since when Xids of applications follow it; TC_TIME_NONE: they do not */
+    uint8_t suspect_len;
+    char suspect[GPUF_UUID_MAX]; /* what it was called then */
+    bool taken_over;             /* it turned out to be another one that is kept */
+};
+
+/* A pod of a job was hit by an Xid of an application on a GPU: the first time. */
+struct gpuf_strike {
+    struct tc_window_head head;
+    uint64_t gpu;
+    struct tc_slice job;
+    struct tc_slice ns;
+    struct tc_slice pod;
+    struct tc_slice node;
+    struct tc_slice uuid;
+    struct tc_bdf pci;
+    int32_t index;
+    int32_t unit; /* GPC * 256 + TPC; negative: not known, or several */
+    int64_t code;
+    int64_t time_ns;
+    struct tc_raw raw;
+};
+
+/* A job that was hit: on which GPU first, and whether on another too. */
+struct gpuf_job {
+    struct tc_window_head head;
+    struct tc_slice name;
+    uint64_t gpu;
+    bool elsewhere;
 };
 
 #define GPUF_SLOTS_MAX 32
-#define GPUF_UUID_MAX 48
 
 /* A GPU in the scrapes of its node. */
 struct gpuf_slot {
@@ -158,10 +186,14 @@ struct gpuf_state {
     int64_t scrapes; /* knobs */
     int64_t absent_ns;
     int64_t apart_ns;
+    int64_t follows;
+    int64_t follows_ns;
     struct tc_directory *directory;
     struct tc_window gpus;
     struct tc_window incidents;
     struct tc_window nodes;
+    struct tc_window strikes;
+    struct tc_window jobs;
     struct tc_waiting begun;
     struct tc_waiting soon;
     struct tc_waiting later;
@@ -181,13 +213,14 @@ struct gpuf_news {
 
 /* facts.c */
 /* What an Xid proves; GPUF_NONE when it is not ours. 154 has its own. */
-enum gpuf_kind tc__gpuf_xid_kind(int64_t code);
+enum gpuf_kind tc__gpuf_xid_kind(const struct tc_xid_list *xids, int64_t code);
 /* Another pattern is about it. */
 bool tc__gpuf_is_owned(int64_t code);
 /* What the text of Xid 154 asks for; false when it says nothing that counts. */
 bool tc__gpuf_recovery(struct tc_slice message, enum gpuf_action *out);
 /* The fact of an event, without names and span; false when it proves nothing. */
-bool tc__gpuf_fact_of(const struct tc_event *ev, struct gpuf_fact *out);
+bool tc__gpuf_fact_of(const struct tc_xid_list *xids, const struct tc_event *ev,
+                      struct gpuf_fact *out);
 enum gpuf_kind tc__gpuf_sort_kind(enum gpuf_sort sort);
 /* The order of facts: graver ones first, then by sort and code. */
 bool tc__gpuf_graver(const struct gpuf_fact *a, const struct gpuf_fact *b);
@@ -225,6 +258,15 @@ void tc__gpuf_on_release(const struct gpuf_state *st, const struct tc_gpu *names
 /* The scrapes that are being read are whole. */
 TC_CHECKED tc_status tc__gpuf_end_scrapes(struct gpuf_state *st, const struct tc_sink *out);
 
+/* suspect.c */
+bool tc__gpuf_suspects_init(struct gpuf_state *st);
+/* An Xid that applications bring about, and hardware seldom. */
+bool tc__gpuf_is_application(const struct tc_xid_list *xids, int64_t code);
+/* Such an Xid of a GPU. */
+TC_CHECKED tc_status tc__gpuf_strike(struct gpuf_state *st, const struct tc_event *ev,
+                                     const struct tc_gpu *names, struct gpuf_gpu *gpu,
+                                     const struct tc_sink *out);
+
 /* join.c: tellings of one GPU under different names. */
 /* Notes that an incident began. */
 void tc__gpuf_join_begin(struct gpuf_state *st, const struct gpuf_incident *in);
@@ -243,7 +285,7 @@ const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf
 unsigned tc__gpuf_join_others(const struct gpuf_state *st, const struct gpuf_incident *in);
 
 /* report.c: says what is known. `scope` is the GPU, as complete as the directory knows it. */
-TC_CHECKED tc_status tc__gpuf_report(const struct gpuf_incident *in, const struct tc_scope *scope,
-                                     struct tc_arena *scratch, const struct tc_sink *out);
+TC_CHECKED tc_status tc__gpuf_report(const struct gpuf_state *st, const struct gpuf_incident *in,
+                                     const struct tc_scope *scope, const struct tc_sink *out);
 
 #endif

@@ -70,6 +70,7 @@ static const struct {
 struct writer {
     struct tc_draft d;
     const struct gpuf_incident *in;
+    const struct tc_xid_list *site; /* what it says of Xids */
     const struct tc_scope *scope;
     const struct gpuf_fact *gravest;
     struct tc_slice node; /* for a sentence */
@@ -77,16 +78,17 @@ struct writer {
     size_t xid_count;
 };
 
-static const char *what_of(const struct gpuf_fact *f)
+static const char *what_of(const struct tc_xid_list *site, const struct gpuf_fact *f)
 {
-    const struct tc_xid *xid = f->sort == GPUF_XID ? tc_xid_find(f->code) : NULL;
+    const struct tc_xid *xid = f->sort == GPUF_XID ? tc_xid_list_find(site, f->code) : NULL;
     if (f->kind == GPUF_NEEDS_RESET) {
         return ACTIONS[f->action].what;
     }
     return xid != NULL ? xid->name : SORTS[f->sort].what;
 }
 
-static const char *action_of(const struct gpuf_incident *in, const struct gpuf_fact *f)
+static const char *action_of(const struct tc_xid_list *site, const struct gpuf_incident *in,
+                             const struct gpuf_fact *f)
 {
     if (f->kind == GPUF_NEEDS_RESET) {
         enum gpuf_action most = f->action;
@@ -103,7 +105,8 @@ static const char *action_of(const struct gpuf_incident *in, const struct gpuf_f
         return "drain the node and power-cycle it; return the GPU if that fails or it happens "
                "again";
     }
-    const struct tc_xid *xid = tc_xid_find(f->sort == GPUF_XID ? f->code : SORTS[f->sort].xid);
+    const struct tc_xid *xid =
+        tc_xid_list_find(site, f->sort == GPUF_XID ? f->code : SORTS[f->sort].xid);
     return xid != NULL ? xid->action : ACTIONS[GPUF_DO_RESET].action;
 }
 
@@ -124,7 +127,7 @@ static struct tc_slice headline(struct writer *w)
     bool lasted = tc__lasted(first_ns, w->in->last_ns);
     return tc__draft_format(
         &w->d, "{} of {}: {}{}{}{}{}{}", tc_as_gpu(w->scope), tc__as_node(w->node),
-        what_of(w->gravest),
+        what_of(w->site, w->gravest),
         tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, GPUF_FACTS_MAX)),
         lasted ? ", first " : ", ", tc_as_moment(first_ns),
         tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - first_ns)),
@@ -137,7 +140,7 @@ static struct tc_slice remediation(struct writer *w)
                              ? "Clears when it is in a scrape again."
                              : "Clears when it answers again after a driver load or a boot.";
     return tc__draft_format(&w->d, "For {} of {}: {}.{} {}", tc_as_gpu(w->scope),
-                            tc__as_node(w->node), action_of(w->in, w->gravest),
+                            tc__as_node(w->node), action_of(w->site, w->in, w->gravest),
                             tc_when(w->in->told_others > 0,
                                     " Others of the node broke with it: check what they share "
                                     "(riser, power supply, baseboard) first."),
@@ -281,13 +284,14 @@ static void put_attrs(struct writer *w)
     }
 }
 
-tc_status tc__gpuf_report(const struct gpuf_incident *in, const struct tc_scope *scope,
-                          struct tc_arena *scratch, const struct tc_sink *out)
+tc_status tc__gpuf_report(const struct gpuf_state *st, const struct gpuf_incident *in,
+                          const struct tc_scope *scope, const struct tc_sink *out)
 {
-    struct writer w = {.in = in, .scope = scope, .gravest = tc__gpuf_gravest(in)};
+    struct writer w = {
+        .in = in, .site = st->base.xids, .scope = scope, .gravest = tc__gpuf_gravest(in)};
     bool named = scope->gpu_uuid.len > 0 || scope->pci.known || scope->gpu_index >= 0;
     w.node = scope->node.len > 0 ? scope->node : TC__NO_NODE;
-    tc__draft_open(&w.d, &tc_detector_gpu_fault, scratch);
+    tc__draft_open(&w.d, &tc_detector_gpu_fault, st->base.scratch);
     list_xids(&w);
     struct tc_finding *f = &w.d.finding;
     f->key = in->key;

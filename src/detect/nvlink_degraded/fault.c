@@ -98,6 +98,7 @@ static void end_episode(struct nvlink_device *d)
     d->joined.first.known = false;
     d->gpu_count = 0;
     d->unit_len = 0;
+    d->has_registers = false;
     d->said = false;
     d->news_ns = TC_WAITING_NEVER;
     d->open = false;
@@ -289,6 +290,23 @@ static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvli
     end_episode(gpu);
 }
 
+/* True when the line says more than those before it. */
+static bool add_registers(struct nvlink_device *d, const struct tc_ev_xid *x)
+{
+    uint32_t words[TC_NVLINK_REGISTERS];
+    if (x->code != XID_NVLINK || !tc_nvlink_registers(x->message, words)) {
+        return false;
+    }
+    bool is_news = !d->has_registers;
+    for (size_t i = 0; i < TC_NVLINK_REGISTERS; i++) {
+        uint32_t known = d->has_registers ? d->registers[i] : 0;
+        is_news = is_news || (words[i] & ~known) != 0;
+        d->registers[i] = known | words[i];
+    }
+    d->has_registers = true;
+    return is_news;
+}
+
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_xid *x = &ev->xid;
@@ -311,7 +329,8 @@ void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
         return;
     }
     tc__nvlink_begin(d, ev->time_ns);
-    add_fatal(st, d, ev, !d->open || d->told < NVLINK_XID);
+    bool is_news = add_registers(d, x);
+    add_fatal(st, d, ev, is_news || !d->open || d->told < NVLINK_XID);
     d->said = true;
     if (d->unit_len == 0) {
         d->unit_len = tc__text_keep(d->unit, NVLINK_UNIT_MAX, x->unit);

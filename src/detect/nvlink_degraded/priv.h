@@ -14,6 +14,7 @@
 #include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
+#include "event/nvlink_bits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,6 +75,8 @@ struct nvlink_device {
     char unit[NVLINK_UNIT_MAX];
     uint8_t unit_len;
     bool said; /* a line says fatal; else only the number does */
+    bool has_registers;
+    uint32_t registers[TC_NVLINK_REGISTERS]; /* of all Xids 74 of the episode together */
     struct {
         int64_t code;
         int64_t time_ns; /* TC_TIME_NONE when there is none */

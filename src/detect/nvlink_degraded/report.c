@@ -11,6 +11,8 @@
 
 /* Links that a headline names; the attribute has them all. */
 #define LINKS_TOLD 6
+/* Bits of registers that the attribute has, the gravest first. */
+#define BITS_TOLD 32
 
 static const char *const REASONS[] = {
     [NVLINK_NOTHING] = "",
@@ -35,6 +37,9 @@ struct telling {
     enum nvlink_reason reason;
     int32_t links[NVLINK_LINKS_MAX];
     size_t link_count;
+    struct tc_slice registers[TC_NVLINK_REGISTERS]; /* of an Xid 74 */
+    struct tc_slice bits[BITS_TOLD];
+    size_t bit_count;
 };
 
 static struct tc_arg node_name(const struct telling *t)
@@ -139,8 +144,53 @@ static struct tc_slice headline(struct telling *t)
                             tc_when(gpus > 0, "; {} lost links with it", tc_as_count(gpus, "GPU")));
 }
 
+/* The gravest sort of bit that is set; the count of sorts when there is none. */
+static size_t gravest_bits(const struct nvlink_device *d, size_t count)
+{
+    for (size_t sort = 0; d->has_registers && sort < count; sort++) {
+        for (size_t i = 0; i < TC_NVLINK_REGISTERS; i++) {
+            if (tc_nvlink_bits(sort, i, d->registers[i]) != 0) {
+                return sort;
+            }
+        }
+    }
+    return count;
+}
+
+/* "register 1 bit 16: possibly hardware: check and reseat ..." */
+static void put_registers(struct telling *t)
+{
+    const struct nvlink_device *d = t->d;
+    size_t sort_count = 0;
+    const struct tc_nvlink_sort *sorts = tc_nvlink_sorts(&sort_count);
+    if (!d->has_registers) {
+        return;
+    }
+    for (size_t i = 0; i < TC_NVLINK_REGISTERS; i++) {
+        t->registers[i] = tc__draft_format(&t->draft, "0x{}", tc_as_hex(d->registers[i], 8));
+    }
+    for (size_t sort = 0; sort < sort_count; sort++) {
+        for (size_t at = 0; at < (size_t)TC_NVLINK_REGISTERS * 32; at++) {
+            uint32_t set = tc_nvlink_bits(sort, at / 32, d->registers[at / 32]);
+            if ((set >> at % 32 & 1) != 0 && t->bit_count < BITS_TOLD) {
+                t->bits[t->bit_count++] =
+                    tc__draft_format(&t->draft, "register {} bit {}: {}: {}", at / 32 + 1, at % 32,
+                                     sorts[sort].meaning, sorts[sort].action);
+            }
+        }
+    }
+    tc__draft_attr_list(&t->draft, KEY("registers"), t->registers, TC_NVLINK_REGISTERS);
+    if (t->bit_count > 0) {
+        tc__draft_attr_list(&t->draft, KEY("register_bits"), t->bits, t->bit_count);
+    }
+}
+
 static struct tc_slice remediation(struct telling *t)
 {
+    size_t sort_count = 0;
+    const struct tc_nvlink_sort *sorts = tc_nvlink_sorts(&sort_count);
+    size_t gravest = gravest_bits(t->d, sort_count);
+    const struct tc_nvlink_sort *said = gravest < sort_count ? &sorts[gravest] : NULL;
     const struct tc_sxid *x =
         t->reason == NVLINK_FATAL_SXID ? tc_sxid_find(t->d->fatal.code) : NULL;
     const char *advice =
@@ -157,7 +207,10 @@ static struct tc_slice remediation(struct telling *t)
             : "Drain node {}; reset {} (with all GPUs and the fabric manager on NVSwitch "
               "systems). If it comes back, check the far end and reseat the board, then replace "
               "it.";
-    return tc__draft_format(&t->draft, advice, node_name(t), device(t));
+    struct tc_slice own = tc__draft_format(&t->draft, advice, node_name(t), device(t));
+    return said == NULL ? own
+                        : tc__draft_format(&t->draft, "{} The registers of the Xid say: {}; {}.",
+                                           own, said->meaning, said->action);
 }
 
 /* `which` tells pieces of one kind and time apart. */
@@ -245,6 +298,7 @@ static void put_attrs(struct telling *t)
         tc__draft_attr_int(draft, sxid ? KEY("sxid") : KEY("xid"), d->fatal.code);
         tc__draft_attr_text(draft, KEY("name"), code_name(sxid, d->fatal.code));
         tc__draft_attr_text(draft, KEY("unit"), tc_slice_make(d->unit, d->unit_len));
+        put_registers(t);
     }
     if (t->link_count > 0) {
         tc__draft_attr_ints(draft, KEY("links"), t->links, t->link_count);

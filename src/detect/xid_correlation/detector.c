@@ -187,7 +187,7 @@ static bool matters(const struct xid_state *st, const struct xid_pod *pod,
     bool in_anchor = in_window(st, pod, time_ns);
     bool in_last = tc__xid_latest(st, pod->last.time_ns) >= time_ns &&
                    tc__xid_earliest(st, pod->last.time_ns) <= time_ns;
-    int rank = tc__xid_rank(run);
+    int rank = tc__xid_rank(st, run);
     if ((!in_anchor && !in_last) || rank == XID_RANK_NEVER || rank < pod->join.rank) {
         return false;
     }

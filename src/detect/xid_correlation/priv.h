@@ -77,6 +77,7 @@ struct xid_run {
 struct xid_join {
     int64_t time_ns;
     int64_t code;
+    const struct tc_xid *xid; /* of the catalogue, or of the site's list; NULL: of neither */
     int64_t pid;
     int64_t xid_count; /* on the node, in the window before the pod event */
     struct tc_bdf pci;
@@ -187,7 +188,7 @@ static inline int64_t tc__xid_earliest(const struct xid_state *st, int64_t time_
 
 bool tc__xid_xids_init(struct xid_state *st);
 /* How severe an Xid is: XID_RANK_*. */
-int tc__xid_rank(const struct xid_run *run);
+int tc__xid_rank(const struct xid_state *st, const struct xid_run *run);
 /*
  * Takes in an Xid: a run of one, whose strings are an event's. *out is the run it belongs
  * to, NULL when another source has told of it.

@@ -25,7 +25,7 @@ static struct tc_arg pod_on_node(const struct xid_pod *pod)
 static void write_xid(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct xid_join *join = arg->object;
-    const struct tc_xid *xid = tc_xid_find(join->code);
+    const struct tc_xid *xid = join->xid;
     tc_format(b, "Xid {} ({}){}", join->code, xid == NULL ? "not in the catalogue" : xid->name,
               tc_when(join->pci.known || join->gpu_uuid.len > 0, " on {}",
                       join->pci.known ? tc_as_pci(join->pci) : TC_ARG(join->gpu_uuid)));
@@ -132,7 +132,7 @@ tc_status tc__xid_report(const struct xid_pod *pod, struct tc_slice why,
                          const struct tc_sink *out)
 {
     const struct xid_join *join = &pod->join;
-    const struct tc_xid *xid = tc_xid_find(join->code);
+    const struct tc_xid *xid = join->xid;
     struct tc_draft d;
     tc__draft_open(&d, &tc_detector_xid_correlation, scratch);
     struct tc_finding *f = &d.finding;

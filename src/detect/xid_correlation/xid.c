@@ -39,9 +39,9 @@ bool tc__xid_xids_init(struct xid_state *st)
 }
 
 /* Application Xids and mere information never stand alone, so they never stand at all. */
-int tc__xid_rank(const struct xid_run *run)
+int tc__xid_rank(const struct xid_state *st, const struct xid_run *run)
 {
-    const struct tc_xid *xid = tc_xid_find(run->code);
+    const struct tc_xid *xid = tc_xid_list_find(st->base.xids, run->code);
     if (xid == NULL) {
         return XID_RANK_UNKNOWN;
     }
@@ -107,6 +107,7 @@ static void look_at(struct search *s, const struct xid_run *run, bool counts)
 {
     struct xid_join join = {
         .code = run->code,
+        .xid = tc_xid_list_find(s->st->base.xids, run->code),
         .pid = run->pid,
         .pci = run->pci,
         .process = run->process,
@@ -115,7 +116,7 @@ static void look_at(struct search *s, const struct xid_run *run, bool counts)
     };
     int64_t count = tc__span_inside(&run->span, s->from_ns, s->to_ns, &join.time_ns, &join.raw);
     int64_t total = s->best.xid_count + (counts ? count : 0);
-    join.rank = count == 0 ? XID_RANK_NEVER : tc__xid_rank(run);
+    join.rank = count == 0 ? XID_RANK_NEVER : tc__xid_rank(s->st, run);
     if (join.rank != XID_RANK_NEVER && join.rank >= s->best.rank &&
         tc__xid_tie(s->st, s->pod, &join) && tc__xid_join_better(&join, &s->best)) {
         s->best = join;

@@ -240,6 +240,61 @@ def stays_quiet_on_a_board_that_is_replaced():
     return only(scraped(*alive, *new))
 
 
+ILLEGAL = "Graphics SM Warp Exception on (GPC {}, TPC {}, SM 0): Out Of Range Address"
+
+
+def used(*uses):
+    """dcgm-exporter's samples before each strike: who uses which GPU."""
+    rows = []
+    for at, _, bus, pod in uses:
+        gpu = 3 if bus == "b3" else 4
+        rows.append({**sample(at - 30, gpu), "k8s.namespace.name": "ml", "k8s.pod.name": pod,
+                     "pci.bdf": f"0000:{bus}:00.0"})
+    return {"input/metrics.ndjson": lines(*rows)}
+
+
+def struck(*uses):
+    """A pod of a GPU is hit: (seconds, (code, GPC, TPC), bus, pod)."""
+    log = [xid(at, code, ILLEGAL.format(gpc, tpc), bus=bus) for at, (code, gpc, tpc), bus, _ in uses]
+    return only({**kernel(*log), **used(*uses)})
+
+
+def fires_when_application_xids_follow_a_gpu():
+    """Three pods of three jobs are hit on one GPU, in different units of it, and none of the jobs
+    on another: the GPU is suspected."""
+    return struck((600, (13, 2, 1), "b3", "llama-worker-3"), (4000, (13, 0, 4), "b3", "bert-train-0"),
+                  (8000, (31, 5, 2), "b3", "vit-77-x"))
+
+
+def fires_when_application_xids_follow_a_tpc():
+    """Two pods of two jobs, the same GPC and TPC: that is enough."""
+    return struck((600, (13, 2, 1), "b3", "llama-worker-3"), (4000, (13, 2, 1), "b3", "bert-train-0"))
+
+
+def resolved_when_the_job_fails_elsewhere():
+    """One of the three jobs is hit on another GPU later: two are left, which is not enough."""
+    return struck((600, (13, 2, 1), "b3", "llama-worker-3"), (4000, (13, 0, 4), "b3", "bert-train-0"),
+                  (8000, (31, 5, 2), "b3", "vit-77-x"), (9000, (13, 1, 1), "43", "vit-77-y"))
+
+
+def stays_quiet_on_two_pods_of_two_jobs():
+    """Two are not enough where the units differ."""
+    return struck((600, (13, 2, 1), "b3", "llama-worker-3"), (4000, (13, 2, 2), "b3", "bert-train-0"))
+
+
+def stays_quiet_on_pods_of_one_job():
+    """Four pods of one job on one GPU: its program may be at fault."""
+    return struck(*((600 + 3400 * i, (13, 2, 1), "b3", f"llama-worker-{i}") for i in range(4)))
+
+
+def stays_quiet_on_jobs_that_fail_on_two_gpus():
+    """Both jobs are hit on two GPUs: their programs are at fault."""
+    return struck(*((600 + 1800 * i, (13, 2, 1), bus, f"{job}-{i}")
+                    for i, (job, bus) in enumerate((j, b) for j in ("llama", "bert", "vit")
+                                                   for b in ("b3", "43"))))
+
+
+
 CASES = [
     fires_on_fallen_off_the_bus,
     fires_on_gsp_timeout,
@@ -255,7 +310,13 @@ CASES = [
     resolved_after_a_boot,
     resolved_when_no_action_is_needed,
     resolved_when_it_returns,
+    fires_when_application_xids_follow_a_gpu,
+    fires_when_application_xids_follow_a_tpc,
+    resolved_when_the_job_fails_elsewhere,
     stays_quiet_on_application_xids,
+    stays_quiet_on_two_pods_of_two_jobs,
+    stays_quiet_on_pods_of_one_job,
+    stays_quiet_on_jobs_that_fail_on_two_gpus,
     stays_quiet_on_resets_of_others,
     stays_quiet_on_a_driver_upgrade,
     stays_quiet_on_passthrough,

@@ -91,6 +91,13 @@ def fires_on_xid_74():
     )
 
 
+def fires_on_xid_74_with_registers():
+    """The seven registers: a parity error, a marginal signal, one bit that is harmless and one that
+    the catalogue does not describe."""
+    line = "74, pid=4711, name=python, NVLink: fatal error detected on link {}({}, 0x0, {}, 0x0, 0x0, 0x0, 0x0)"
+    return log(xid(0, line.format(6, "0x200001", "0x0")), xid(1, line.format(6, "0x4", "0x40")))
+
+
 def fires_on_nvlink5_xid():
     """A link of a Blackwell GPU goes down."""
     return log(

@@ -621,6 +621,53 @@ def stays_quiet_rdma_port_of_an_unknown_card():
     return {"input/dmesg-gpu-07.txt": nic_error(), "input/node.prom": port_state()}
 
 
+# ---- what fails again and again ----------------------------------------------------------------
+
+HOUR = 3600
+CONTAINED = {"code": 94, "text": "Contained: CE User Channel (0x9)."}
+LINK = {"code": 74, "text": "NVLink: fatal error detected on link 6(0x10000, 0x0, 0x0, 0x0, 0x0, "
+                            "0x0, 0x0)"}
+
+
+def failing(at, bus="b3:00", board=None, code=79, text="GPU has fallen off the bus."):
+    """The kernel log of gpu-07: a GPU fails, and names itself before."""
+    board = "GPU-" + uid("gpu", "gpu-07", board or bus)
+    return (logged(at - 60, f"NVRM: GPU at PCI:0000:{bus}: {board}") +
+            logged(at, f"NVRM: Xid (PCI:0000:{bus}): {code}, pid=4711, name=python, {text}"))
+
+
+def fires_third_failure_in_a_week():
+    """One GPU, three failures of three patterns, hours of quiet in between: the last says that the
+    board is to be returned, and cites the others."""
+    log = failing(0, **CONTAINED) + failing(2 * HOUR, **LINK) + failing(4 * HOUR)
+    return {"input/dmesg-gpu-07.txt": log}
+
+
+def fires_third_failure_of_a_node():
+    """Three GPUs of one node fail: the node is to be examined as a whole."""
+    log = failing(0, bus="1b:00") + failing(2 * HOUR, bus="43:00") + failing(4 * HOUR, bus="52:00")
+    return {"input/dmesg-gpu-07.txt": log}
+
+
+def fires_new_board_in_a_failing_node():
+    """The third is of another board at the same address. Two of the first are not enough, and the
+    node has had three: that is what is said."""
+    log = failing(0, board="old", **CONTAINED) + failing(2 * HOUR, board="old")
+    return {"input/dmesg-gpu-07.txt": log + failing(4 * HOUR, board="new")}
+
+
+def stays_quiet_third_failure_too_soon():
+    """The third comes half an hour after the second, which nobody ended: two failures."""
+    log = failing(0, **CONTAINED) + failing(2 * HOUR, **LINK) + failing(2 * HOUR + 1800)
+    return {"input/dmesg-gpu-07.txt": log}
+
+
+def stays_quiet_storm_of_one_gpu():
+    """Three patterns tell of one GPU within minutes: one failure."""
+    log = failing(0, **CONTAINED) + failing(120, **LINK) + failing(240)
+    return {"input/dmesg-gpu-07.txt": log}
+
+
 PREFIXES = ("fires_", "degrades_", "stays_quiet_")
 CASES = [made for name, made in list(globals().items()) if name.startswith(PREFIXES)]
 

@@ -2,7 +2,7 @@
 // What schemas/verdict/gpu_fault.schema.json pins.
 'use strict';
 
-const { alert, atLeast, oneOf } = require('../fields.cjs');
+const { alert, atLeast, oneOf, sentences } = require('../fields.cjs');
 
 const xids = {
   right: [79, 154],
@@ -23,10 +23,15 @@ module.exports = {
     severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf(
       'off_the_bus', 'firmware', 'needs_reset', 'init_failed', 'gone', 'other_hardware',
+      'suspect',
     ),
     ...alert('gpu_fault', {
       xids,
       missed_scrapes: atLeast(1),
+      jobs: sentences,
+      pods: atLeast(1),
+      gpc: atLeast(0),
+      tpc: atLeast(0),
     }),
   },
 };

@@ -83,6 +83,20 @@ static size_t verdict_line(char *out, size_t size, unsigned n, unsigned pad)
     return (size_t)len;
 }
 
+/* What every other verdict counts against: the others are records of the first version. */
+static __attribute__((unused)) struct tc_offence offence_of(int64_t n)
+{
+    uint64_t word = (uint64_t)n + 1;
+    if (n % 2 == 0) {
+        return (struct tc_offence){.kind = TC_THING_NONE};
+    }
+    return (struct tc_offence){.kind = TC_THING_PORT,
+                               .last_ns = n * 13,
+                               .names = {{{word, 2 * word}}, {{3 * word, 0}}, {{0, 5 * word}}},
+                               .node = {{7 * word, 8 * word}},
+                               .domain = 9 * word};
+}
+
 static __attribute__((unused)) tc_status put_one(struct tc_outbox *o, unsigned n, unsigned pad)
 {
     static char line[TEXT_ROOM];
@@ -99,7 +113,8 @@ static __attribute__((unused)) tc_status put_one(struct tc_outbox *o, unsigned n
                                     .first_ns = n,
                                     .detected_ns = -(int64_t)n,
                                     .content = n * 7,
-                                    .told = n * 11};
+                                    .told = n * 11,
+                                    .offence = offence_of(n)};
     return tc_outbox_put(o, &mark, tc_slice_make(line, len), 1);
 }
 
@@ -185,6 +200,12 @@ static __attribute__((unused)) tc_status keep_mark(void *context,
     assert_int_equal(mark->content, mark->first_ns * 7);
     assert_int_equal(mark->told, mark->first_ns * 11);
     assert_int_equal(mark->status, i == 3 ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED);
+    struct tc_offence offence = offence_of(mark->first_ns);
+    assert_int_equal(mark->offence.kind, offence.kind);
+    assert_int_equal(mark->offence.last_ns, offence.last_ns);
+    assert_memory_equal(mark->offence.names, offence.names, sizeof offence.names);
+    assert_memory_equal(&mark->offence.node, &offence.node, sizeof offence.node);
+    assert_int_equal(mark->offence.domain, offence.domain);
     return TC_OK;
 }
 
