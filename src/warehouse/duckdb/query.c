@@ -15,6 +15,9 @@
 /* What is not ours has no room for long values. */
 #define UNTRUSTED_SQL_MAX ((size_t)64 << 10)
 #define COLUMNS_MAX 1024
+/* Between looks whether another thread is done. */
+#define PAUSE_MIN_NS 20000L
+#define PAUSE_MAX_NS 1000000L
 
 /* A query on its way. Everything that end_job releases. */
 struct job {
@@ -274,6 +277,27 @@ static void end_result(struct job *j)
     j->has_pending = false;
 }
 
+/*
+ * Works on the query's tasks until there is a result or a fault, either of which execute_pending
+ * then takes. By itself that waits in a loop while other threads have the tasks: a core for
+ * nothing.
+ */
+static void wait_for_result(struct job *j)
+{
+    long pause_ns = PAUSE_MIN_NS;
+    for (;;) {
+        duckdb_pending_state state = j->d->api->pending_execute_task(j->pending);
+        if (state == DUCKDB_PENDING_NO_TASKS_AVAILABLE) {
+            (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+            pause_ns = pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : pause_ns;
+        } else if (state == DUCKDB_PENDING_RESULT_NOT_READY) {
+            pause_ns = PAUSE_MIN_NS;
+        } else {
+            return;
+        }
+    }
+}
+
 static tc_status execute(struct job *j)
 {
     const struct tc__duckdb_api *api = j->d->api;
@@ -282,6 +306,7 @@ static tc_status execute(struct job *j)
     if (api->pending_prepared_streaming(j->prepared, &j->pending) != DuckDBSuccess) {
         return fail_query(j, api->pending_error(j->pending));
     }
+    wait_for_result(j);
     j->has_result = true;
     return api->execute_pending(j->pending, &j->result) == DuckDBSuccess ? TC_OK : fail_result(j);
 }

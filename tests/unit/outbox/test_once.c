@@ -20,8 +20,9 @@
 
 #define T0 (INT64_C(1772600000) * TC_SECOND)
 #define INCIDENTS 20000
-/* An advance links all incidents, which is most of the work here: one in ten seconds of events. */
-#define EVENTS_PER_ADVANCE 1024
+/* An advance links all incidents, which is most of the work here: one in forty seconds of events.
+ */
+#define EVENTS_PER_ADVANCE 4096
 #define RESTARTS 3
 
 struct told {
