@@ -22,6 +22,8 @@ struct memory {
     int64_t failures; /* that the last verdict told of */
     enum tc_severity severity;
     char first_cited[TC_INCIDENT_ID_LEN];
+    char id[TC_INCIDENT_ID_LEN];
+    char advice[1024];
 };
 
 static struct tc_slice keep(char **io_to, struct tc_slice s)
@@ -38,6 +40,10 @@ static tc_status take(void *context, const struct tc_verdict *v,
     struct memory *m = context;
     m->failures = v->recurrence == NULL ? 0 : v->recurrence->count;
     m->severity = v->finding->severity;
+    memcpy(m->id, v->incident_id.ptr, sizeof m->id);
+    assert_true(v->finding->remediation.len < sizeof m->advice);
+    memset(m->advice, 0, sizeof m->advice);
+    memcpy(m->advice, v->finding->remediation.ptr, v->finding->remediation.len);
     if (v->recurrence != NULL) {
         memcpy(m->first_cited, v->recurrence->earlier[0].incident_id.ptr, TC_INCIDENT_ID_LEN);
     }
@@ -109,6 +115,31 @@ static void it_counts_on_after_a_restart(void **state)
     assert_int_equal(without.failures, 0);
 }
 
+/* A pair that is fed alike, of which one was started again in between. */
+static void two_daemons_say_the_same(void **state)
+{
+    (void)state;
+    static struct memory one;
+    static struct memory two;
+    struct tc_live *a = start(&one, 3);
+    struct tc_live *b = start(&two, 3);
+    for (int i = 0; i < 3; i++) {
+        break_gpu(a, T0 + i * 30 * HOUR);
+        break_gpu(b, T0 + i * 30 * HOUR);
+        tc_live_destroy(b);
+        b = start(&two, 3);
+        for (size_t k = 0; k < two.count; k++) {
+            assert_int_equal(tc_live_restore(b, &two.marks[k]), TC_OK);
+        }
+    }
+    assert_int_equal(one.failures, 3);
+    assert_int_equal(two.failures, 3);
+    assert_memory_equal(one.id, two.id, sizeof one.id);
+    assert_string_equal(one.advice, two.advice);
+    tc_live_destroy(a);
+    tc_live_destroy(b);
+}
+
 /* SIGHUP. */
 static void a_reload_counts_anew(void **state)
 {
@@ -132,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_on_after_a_restart),
+        cmocka_unit_test(two_daemons_say_the_same),
         cmocka_unit_test(a_reload_counts_anew),
     };
     return cmocka_run_group_tests_name("live_offenders", tests, NULL, NULL);
