@@ -53,13 +53,16 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   endif()
 endif()
 
+# gcc optimises the rooms that every record passes as one: tc_optimise_together() in rooms.cmake. Other
+# compilers do it for each program, and all of it.
+set(tc_lto_together OFF)
 if(TC_LTO)
   include(CheckIPOSupported)
   check_ipo_supported(RESULT tc_lto_works LANGUAGES C CXX)
-  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${tc_lto_works})
-  # In one piece: pieces are written to files and read again, a fifth of what the link costs.
   if(tc_lto_works AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    add_link_options(-flto-partition=none)
+    set(tc_lto_together ON)
+  else()
+    set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${tc_lto_works})
   endif()
 endif()
 

@@ -135,3 +135,33 @@ foreach(room answers bench cli config mcp net observe outbox server)
     endif()
   endif()
 endforeach()
+
+# Optimises rooms across their files, once, into one object that every program links in place of their
+# libraries. To optimise each of two programs as a whole took twice the processor time or more for
+# code that is hardly faster (docs/performance.md), and tracecore-bench measures the very code that ships.
+# -fPIE: code for a shared library could not put a function of one file into another.
+set(tc_together)
+function(tc_optimise_together)
+  set(object "${CMAKE_BINARY_DIR}/together.o")
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_RELEASE}")
+  set(objects)
+  foreach(room IN LISTS ARGN)
+    set_target_properties(tc_${room} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
+    list(APPEND objects "$<TARGET_OBJECTS:tc_${room}>")
+  endforeach()
+  # In one piece: pieces are written to files and read again, a fifth of what the link costs.
+  add_custom_command(OUTPUT "${object}"
+    COMMAND "${CMAKE_C_COMPILER}" ${flags} -fPIE -flto -flto-partition=none
+      -r -flinker-output=nolto-rel -o "${object}" ${objects}
+    DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Optimising rooms together")
+  add_custom_target(tc_together_object DEPENDS "${object}")
+  target_link_libraries(tc_rooms INTERFACE "${object}")
+  set(tc_together "${object}" PARENT_SCOPE)
+endfunction()
+
+# Everything that a record passes between the body of a request and a verdict.
+if(tc_lto_together)
+  tc_optimise_together(base event codec directory detect verdict engine story live evidence telemetry hot
+                       intake stored observe)
+endif()
