@@ -138,8 +138,8 @@ foreach(room answers bench cli config mcp net observe outbox server)
 endforeach()
 
 # Optimises rooms across their files, once, into one object that every program links in place of their
-# libraries. To optimise each of two programs as a whole took four times the processor time for code
-# that is hardly faster (docs/performance.md), and tracecore-bench measures the very code that ships.
+# libraries. To optimise each of two programs as a whole took twice the processor time or more for
+# code that is hardly faster (docs/performance.md), and tracecore-bench measures the very code that ships.
 # -fPIE: code for a shared library could not put a function of one file into another.
 set(tc_together)
 function(tc_optimise_together)

@@ -9,7 +9,7 @@
 
 void *tc_library_open(const char *path, struct tc_error *err)
 {
-    /* Lazy: to bind all of DuckDB's own calls takes a third of the time that it takes to load. What
+    /* Lazy: to bind all of DuckDB's own calls takes milliseconds at each start that loads it. What
      * versions of other libraries it needs is checked all the same. */
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
