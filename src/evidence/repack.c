@@ -136,12 +136,15 @@ static tc_status copy_piece(struct repack *r, uint64_t *io_at, struct tc_error *
 
 static tc_status rest(struct repack *r, struct tc_error *err)
 {
-    if (r->since_pause < STEP_BYTES || r->pause->go_on == NULL) {
+    if (r->since_pause < STEP_BYTES) {
         return TC_OK;
     }
     r->since_pause = 0;
-    return r->pause->go_on(r->pause->context) ? TC_OK
-                                              : tc_fail(err, TC_E_AGAIN, 0, "sealing was stopped");
+    if (r->pause->go_on != NULL && !r->pause->go_on(r->pause->context)) {
+        return tc_fail(err, TC_E_AGAIN, 0, "sealing was stopped");
+    }
+    /* Others became full meanwhile: a segment may take minutes while the core is wanted. */
+    return tc__too_many_wait(r->s) ? tc_fail(err, TC_E_LIMIT, 0, "too many segments wait") : TC_OK;
 }
 
 static tc_status copy_batch(struct repack *r, const struct tc__batch *b, struct tc_error *err)

@@ -61,11 +61,7 @@ static void remove_unsealed(struct tc_store *s, uint64_t seq)
     (void)pthread_mutex_unlock(&shared->mutex);
 }
 
-/*
- * Whether there are so many that they are sealed as they are: what the segments take on disk beyond
- * objects is bounded, however long nothing is idle.
- */
-static bool too_many_wait(struct tc_store *s)
+bool tc__too_many_wait(struct tc_store *s)
 {
     struct tc__shared *shared = s->shared;
     (void)pthread_mutex_lock(&shared->mutex);
@@ -274,7 +270,7 @@ static tc_status seal_packed(struct tc_store *s, const struct tc__unsealed *w,
 {
     struct tc__segment *g = &s->other;
     struct tc_sha256 sha;
-    if (too_many_wait(s) || !open_ended(s, g, w)) {
+    if (tc__too_many_wait(s) || !open_ended(s, g, w)) {
         return TC_E_NOTFOUND;
     }
     tc_status status = tc__repack(s, g, pause, &sha, err);

@@ -146,6 +146,11 @@ TC_CHECKED tc_status tc__recover_segment(struct tc_store *s, struct tc__segment 
 /* Writes table and end record behind the batches of g and syncs. `buffer` has TC__SCRATCH_BYTES. */
 TC_CHECKED tc_status tc__put_end(struct tc_store *s, struct tc__segment *g, char *buffer,
                                  struct tc_sha256 *sha, struct tc_error *err);
+/*
+ * Whether so many wait that they are sealed as they are: what segments take on disk beside objects
+ * is bounded, however long the core is wanted by others.
+ */
+bool tc__too_many_wait(struct tc_store *s);
 /* The segment being written is written no more: it waits to be sealed. */
 void tc__retire_segment(struct tc_store *s, bool needs_cut);
 /* The same, with its end behind it. */
@@ -157,8 +162,8 @@ void tc__seal_all(struct tc_store *s);
 /*
  * Writes the segment that is open in io_segment, and has its end, anew with zstd, and puts that in
  * its place: a reader finds the one or the other, whole. On success io_segment is the new one, and
- * *out_sha of all its bytes. TC_E_MALFORMED: something in it is damaged; TC_E_AGAIN: `pause` said
- * so. On failure the segment is as it was.
+ * *out_sha of all its bytes. TC_E_MALFORMED: something in it is damaged; TC_E_LIMIT: too many wait
+ * meanwhile; TC_E_AGAIN: `pause` said so. On failure the segment is as it was.
  */
 TC_CHECKED tc_status tc__repack(struct tc_store *s, struct tc__segment *io_segment,
                                 const struct tc_store_pause *pause, struct tc_sha256 *out_sha,

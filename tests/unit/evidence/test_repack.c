@@ -269,6 +269,43 @@ static void too_many_are_sealed_as_they_are(void **state)
     tc_store_close(s);
 }
 
+static bool fill_another(void *context)
+{
+    struct tc_store *s = context;
+    struct tc_error err = {0};
+    for (uint64_t i = 0; i < 30; i++) {
+        uint64_t number = tc_store_next_number(s);
+        assert_int_equal(append_one(s, number, size_of(number)), TC_OK);
+    }
+    assert_int_equal(tc_store_commit(s, &err), TC_OK);
+    return true;
+}
+
+/* Also those that become full while one is compressed, which may take long. */
+static void it_ends_when_too_many_wait_meanwhile(void **state)
+{
+    (void)state;
+    struct tc_store_config config = waiting_config();
+    config.segment_bytes = 150000;
+    config.keep_bytes = 1200000;
+    struct tc_store *s = open_store(&config);
+    struct tc_error err = {0};
+    bool sealed = false;
+    fill_large(s);
+    struct tc_store_pause pause = {.go_on = fill_another, .context = s};
+    assert_true(stats_of(s).waiting_bytes < config.keep_bytes / 4);
+    assert_int_equal(tc_store_seal(s, &pause, &sealed, &err), TC_OK);
+    assert_true(sealed);
+    assert_int_equal(stats_of(s).sealed_hot, 1);
+    assert_int_equal(list_open(".new", NULL, 0), 0);
+    expect_sound(60);
+    /* It is alone now. */
+    assert_int_equal(seal_all(s), 1);
+    assert_int_equal(stats_of(s).sealed_hot, 1);
+    expect_sound(60);
+    tc_store_close(s);
+}
+
 /* They take a quarter of it at most, but one segment may always be compressed anew. */
 static void waiting_segments_count_as_kept(void **state)
 {
@@ -504,6 +541,7 @@ int main(void)
                                         remove_dir),
         cmocka_unit_test_setup_teardown(long_bodies_keep_their_pieces, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(too_many_are_sealed_as_they_are, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(it_ends_when_too_many_wait_meanwhile, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(waiting_segments_count_as_kept, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(what_is_damaged_while_it_waits_is_set_aside, make_dir,
                                         remove_dir),
