@@ -220,15 +220,21 @@ static void metrics(void *state, struct tc_buf *b)
 {
     struct tc__nvml *n = state;
     (void)pthread_mutex_lock(&n->lock);
-    (void)tc_format(b,
-                    "# HELP tracecore_nvml_gpus GPUs that NVML gives.\n"
-                    "# TYPE tracecore_nvml_gpus gauge\ntracecore_nvml_gpus {}\n"
-                    "# HELP tracecore_nvml_gpus_lost Those of them that cannot be read.\n"
-                    "# TYPE tracecore_nvml_gpus_lost gauge\ntracecore_nvml_gpus_lost {}\n"
-                    "# HELP tracecore_nvml_xids_total Xids that NVML told of.\n"
-                    "# TYPE tracecore_nvml_xids_total counter\ntracecore_nvml_xids_total {}\n",
-                    n->gpus_seen, n->gpus_lost, n->xids);
+    const struct {
+        const char *name;
+        const char *type;
+        const char *help;
+        uint64_t value;
+    } rows[] = {
+        {"tracecore_nvml_gpus", "gauge", "GPUs that NVML gives.", n->gpus_seen},
+        {"tracecore_nvml_gpus_lost", "gauge", "Those of them that cannot be read.", n->gpus_lost},
+        {"tracecore_nvml_xids_total", "counter", "Xids that NVML told of.", n->xids},
+    };
     (void)pthread_mutex_unlock(&n->lock);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n{} {}\n", rows[i].name, rows[i].help,
+                        rows[i].name, rows[i].type, rows[i].name, rows[i].value);
+    }
 }
 
 const struct tc_source_kind tc_source_nvml = {
