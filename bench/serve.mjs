@@ -93,18 +93,26 @@ function prepare(load, form) {
   return prepared.get(key);
 }
 
+/** Those that run: whatever happens, none is left behind. */
+const running = new Set();
+async function begin(target) {
+  running.add(target);
+  return target.start();
+}
+
 let homes = 0;
 const ours = (config, options = {}) => new Tracecore(path.join(work, `home_${homes++}`), config, { core: serverCore, program: binary, label: 'this', ...options });
 /** This program, those it is compared with, and the Collector; all started. */
 async function everyone(ack) {
   const targets = [ours({ ingest: { ack } }), ...given.against.map((program) => ours({ ingest: { ack } }, { program, label: program }))];
   if (process.env.TC_OTELCOL) targets.push(new Collector(path.join(work, `home_${homes++}`), { program: process.env.TC_OTELCOL, core: serverCore }));
-  for (const target of targets) await target.start();
+  for (const target of targets) await begin(target);
   return targets;
 }
 async function endAll(targets) {
   for (const target of targets) {
     await target.stop();
+    running.delete(target);
     fs.rmSync(target.daemon?.home ?? target.home, { recursive: true, force: true });
   }
 }
@@ -205,7 +213,7 @@ async function refusals(form, ack) {
 
 /** Each body once: accepted, counted and stored must be the same, byte for byte. */
 async function verify(name, form) {
-  const target = await ours({ ingest: { ack: 'stored' } }).start();
+  const target = await begin(ours({ ingest: { ack: 'stored' } }));
   const bodies = LOADS[name].bodies(form, VERIFIED);
   const call = form === 'grpc' ? new Grpc(target.grpc) : null;
   let accepted = 0;
@@ -227,7 +235,7 @@ async function verify(name, form) {
 /** Allocations per record, counted in front of the C library's allocator. */
 async function allocations(name, form) {
   const load = prepare(name, form);
-  const target = await ours({}, { program: `${binary}-bench` }).start();
+  const target = await begin(ours({}, { program: `${binary}-bench` }));
   await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
   const a = await target.counted();
   await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
@@ -240,7 +248,7 @@ async function allocations(name, form) {
 
 /** More than it can take, for minutes: memory must not move. */
 async function overload(total) {
-  const target = await ours({ ingest: { ack: 'stored' } }).start();
+  const target = await begin(ours({ ingest: { ack: 'stored' } }));
   const loads = Object.keys(LOADS).flatMap((name) => given.form.map((form) => [name, form]));
   const samples = [];
   const began = performance.now();
@@ -279,7 +287,7 @@ const CASES = {
   refusals: () => eachFormAndAck(refusals),
   verify: () => eachLoadAndForm(verify),
   incidents: async () => {
-    const outcome = await incidents(await ours({ ingest: { ack: 'stored' } }).start(), { count: Number(given.incidents), core: clientCore });
+    const outcome = await incidents(await begin(ours({ ingest: { ack: 'stored' } })), { count: Number(given.incidents), core: clientCore });
     print(outcome.line);
     outcome.missed.forEach(missed);
     if (outcome.unmeasured) { say(outcome.unmeasured); status = 2; }
@@ -297,5 +305,6 @@ try {
   say(error.stack);
   status = 2;
 }
+for (const target of running) await target.kill();
 fs.rmSync(work, { recursive: true, force: true });
 process.exit(given['no-gate'] && status === 1 ? 0 : status);

@@ -49,6 +49,8 @@ export class Tracecore {
   }
 
   async stop() { await this.daemon.stop(); }
+
+  async kill() { await this.daemon.destroy(); }
 }
 
 function freePort() {
@@ -104,6 +106,12 @@ export class Collector {
 
   async stop() {
     this.child.kill('SIGTERM');
+    await this.ended;
+  }
+
+  async kill() {
+    if (this.child === undefined || this.child.exitCode !== null) return;
+    this.child.kill('SIGKILL');
     await this.ended;
   }
 }

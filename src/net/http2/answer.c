@@ -190,7 +190,6 @@ void tc__h2_respond(struct tc_request *r, const struct tc_response *response)
     struct tc__h2_stream *s = (struct tc__h2_stream *)r; /* its first member */
     bool wanted = r->of != NULL;
     s->with_handler = false;
-    tc__h2_handling(false);
     if (!wanted) {
         struct tc__h2 *h = s->h;
         if (h != NULL && h->stall.data != NULL && r->body != NULL) {

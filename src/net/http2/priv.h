@@ -308,8 +308,6 @@ void tc__h2_resume(struct tc__h2 *h, int64_t now_ns);
 void tc__h2_drop_stall(struct tc__h2 *h);
 /* Half as many calls at once as there are; those who watch do not count. */
 void tc__h2_slow_down(struct tc__h2 *h, int64_t now_ns);
-/* The service gets a request, or has answered it. */
-void tc__h2_handling(bool begins);
 /* More calls at once again, when there is memory for them. */
 void tc__h2_relax(struct tc__h2 *h, int64_t now_ns);
 

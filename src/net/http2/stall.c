@@ -2,7 +2,7 @@
 /*
  * When the pool has not even room for what a call sends before its turn comes (admit.c). That is
  * kept, and the connection is not read: the sender waits, nothing is lost. One that has parts of
- * messages waits a moment only, as others wait for that memory; then the call is refused with
+ * messages waits a second at most, as others wait for that memory; then the call is refused with
  * UNAVAILABLE and RetryInfo, and the client is told to have fewer calls at once.
  */
 #include "net/http2/priv.h"
@@ -11,20 +11,13 @@
 #include <string.h>
 
 #define RETRY_NS INT64_C(5000000)
-#define WAIT_HOLDING_NS INT64_C(20000000)  /* of one that holds parts of messages ... */
-#define WAIT_HANDLED_NS INT64_C(500000000) /* ... while the service has some, which come back */
-#define BYTES_MAX ((size_t)8 << 20)        /* of what waits, all connections together */
-#define CHANGE_NS INT64_C(50000000)        /* between two reductions */
-#define RELAX_NS TC_H2_SECOND              /* between two relaxations */
+#define WAIT_HOLDING_NS TC_STALLED_NS /* of a connection that holds parts of messages */
+#define BYTES_MAX ((size_t)8 << 20)   /* of what waits, all connections together */
+#define CHANGE_NS INT64_C(50000000)   /* between two reductions */
+#define RELAX_NS TC_H2_SECOND         /* between two relaxations */
 
 /* Of all connections; the loop's thread only. */
 static size_t waiting_bytes;
-static size_t handled_count; /* requests that the service has */
-
-void tc__h2_handling(bool begins)
-{
-    handled_count += begins ? 1 : (size_t)-1;
-}
 
 /* ---- calls at once ---- */
 
@@ -83,10 +76,8 @@ static bool holds_parts(const struct tc__h2 *h)
 
 static int64_t wait_max_ns(const struct tc__h2 *h)
 {
-    if (!holds_parts(h)) {
-        return tc_conn_limits(h->conn)->memory_wait_ns;
-    }
-    return handled_count > 0 ? WAIT_HANDLED_NS : WAIT_HOLDING_NS;
+    int64_t wait_ns = tc_conn_limits(h->conn)->memory_wait_ns;
+    return holds_parts(h) && wait_ns > WAIT_HOLDING_NS ? WAIT_HOLDING_NS : wait_ns;
 }
 
 /* The call that found no room is answered: try again later. */

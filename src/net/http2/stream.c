@@ -454,7 +454,6 @@ static void body_complete(struct tc__h2_stream *s)
     }
     s->phase = TC_H2_HANDLED;
     s->with_handler = true;
-    tc__h2_handling(true);
     s->req.of = s;
     s->req.arrival_ns = tc_net_wall_ns(tc_conn_net(s->h->conn));
     service->handle(service->context, &s->req);

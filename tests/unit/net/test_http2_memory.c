@@ -361,7 +361,7 @@ static void who_holds_what_others_need_is_slowed(void **state)
     struct call *c = call_with(p, LOGS_PATH, f, 30005, false, NULL, 0);
     exchange(p);
     assert_true(p->conn.paused);
-    tc_fake_advance(&p->conn, TC_SECOND / 20);
+    tc_fake_advance(&p->conn, TC_SECOND + TC_SECOND / 100);
     exchange(p);
     assert_string_equal(c->grpc_status, "14");
     assert_false(p->conn.paused);
