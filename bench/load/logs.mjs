@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small logs of the anchor: batches of 1,024 log records with five attributes (231 bytes each), made by
-// the OpenTelemetry JS serialisers. Every record is an Xid 79: faults only. Processes, GPUs and ranks
-// differ from request to request.
+// the OpenTelemetry JS serialisers. Every record is an Xid 79: faults only, of the anchor's 1,024 GPUs. The
+// processes differ from request to request.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,11 +17,11 @@ const BASE_S = 1762000000; // what the anchor has; the times of the run take its
 export function body(form, variant = 0) {
   const { JsonLogsSerializer, ProtobufLogsSerializer } = require('@opentelemetry/otlp-transformer');
   const { resourceFromAttributes } = require('@opentelemetry/resources');
-  const resource = resourceFromAttributes({ 'service.name': 'gpu-agent', 'host.name': `node-0${417 + variant}`, 'k8s.cluster.name': 'train-a', 'gpu.model': 'H100-SXM5-80GB' });
+  const resource = resourceFromAttributes({ 'service.name': 'gpu-agent', 'host.name': 'node-0417', 'k8s.cluster.name': 'train-a', 'gpu.model': 'H100-SXM5-80GB' });
   const records = Array.from({ length: RECORDS }, (_, i) => ({
     hrTime: [BASE_S, i * 1000], hrTimeObserved: [BASE_S, i * 1000 + 5], severityNumber: 17, severityText: 'ERROR',
     body: `NVRM: Xid (PCI:0000:3b:00): 79, pid=${10000 + variant * 1000 + i}, GPU has fallen off the bus.`,
-    attributes: { 'gpu.index': i % 8, 'gpu.uuid': `GPU-6f1b2c3d-${100000 + variant * RECORDS + i}`, xid: 79, rank: i, 'job.id': 'slurm-884213' },
+    attributes: { 'gpu.index': i % 8, 'gpu.uuid': `GPU-6f1b2c3d-${100000 + i}`, xid: 79, rank: i, 'job.id': 'slurm-884213' },
     droppedAttributesCount: 0, resource, instrumentationScope: { name: 'gpu.agent', version: '1.2.0' },
   }));
   const json = form === 'json';
