@@ -46,7 +46,7 @@ static unsigned slot_of(struct tc_slice key)
     return (first * 7 + last * 3 + middle + (unsigned)key.len * 13) & (TC__OTLP_NAME_SLOTS - 1);
 }
 
-void tc__otlp_names_init(struct tc__otlp_names *names)
+static void init_names(struct tc__otlp_names *names)
 {
     *names = (struct tc__otlp_names){0};
     for (size_t i = 0; i < TABLE_COUNT; i++) {
@@ -79,7 +79,7 @@ void tc__otlp_init(struct tc__otlp *o)
     tc__train_text_init(&o->train);
     tc__kmsg_scan_init(&o->kernel_scan);
     tc_event_init(&o->blank_xid, TC_EVENT_XID);
-    tc__otlp_names_init(&o->names);
+    init_names(&o->names);
 }
 
 static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)

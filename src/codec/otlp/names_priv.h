@@ -20,12 +20,11 @@ enum {
 
 #define TC__OTLP_NAME_SLOTS 256 /* a power of two */
 
-/* Open addressing: the name of a row, or 0. */
+/* Open addressing: the name of a row, or 0. tc__otlp_init fills it. */
 struct tc__otlp_names {
     uint8_t slots[TC__OTLP_NAME_SLOTS];
 };
 
-void tc__otlp_names_init(struct tc__otlp_names *names);
 /* Never TC__OTLP_NAME_NOT_LOOKED_UP. */
 uint8_t tc__otlp_name(const struct tc__otlp_names *names, struct tc_slice key);
 
