@@ -318,10 +318,7 @@ static const char *quick_pair(struct tc__otlp_build *b, const struct tc__otlp_fr
     }
     if (keeps) {
         struct tc_slice name = tc_slice_make(key, length);
-        tc__otlp_write_pair(b, b->count, keep, name,
-                            tc__otlp_has_names(b, frame)
-                                ? tc__otlp_shape_name(b, frame->attributes, name)
-                                : TC__OTLP_NAME_NOT_LOOKED_UP);
+        tc__otlp_write_pair(b, b->count, keep, name, tc__otlp_name_in(b, frame, name));
         b->count += 2;
     }
     return at + 1;

@@ -246,7 +246,6 @@ static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, stru
     const unsigned tag = (unsigned)f->number << 3 | TC_PB_LENGTH;
     const size_t max = f->is_attributes ? b->limits.attributes_max : SIZE_MAX;
     const bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
-    const bool named = tc__otlp_has_names(b, frame);
     const unsigned char *at = p->at;
     const unsigned char *end = p->end;
     uint32_t left = b->left;
@@ -264,9 +263,7 @@ static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, stru
         left -= 2;
         attributes++;
         if (keeps) {
-            tc__otlp_write_pair(b, count, f->keep, key,
-                                named ? tc__otlp_shape_name(b, attributes, key)
-                                      : TC__OTLP_NAME_NOT_LOOKED_UP);
+            tc__otlp_write_pair(b, count, f->keep, key, tc__otlp_name_in(b, frame, key));
             count += 2;
         }
         p->at = behind;

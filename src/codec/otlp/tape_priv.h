@@ -89,15 +89,6 @@ struct tc__otlp_owner {
     const char *why;
 };
 
-/* Keys that are remembered, by their place among the attributes of a record: records that follow
- * each other mostly have the same ones in the same order. */
-#define TC__OTLP_SHAPE_KEYS 32
-
-struct tc__otlp_shape_key {
-    struct tc_slice key; /* in the body; empty: none yet */
-    uint8_t name;
-};
-
 /* Attributes of a data point that were read, so that the same bytes need not be read again: a
  * scrape has all metrics of one thing, so what comes under a metric comes under the next one. */
 #define TC__OTLP_RUNS 1024
@@ -128,9 +119,8 @@ struct tc__otlp_build {
     struct tc__otlp_owner owners[TC__OTLP_OWNERS];
     unsigned owner_depth;
     const struct tc__otlp_names *names; /* of attributes of log records; NULL: not looked up */
-    struct tc__otlp_shape_key shape[TC__OTLP_SHAPE_KEYS];
-    bool has_runs;             /* of data points */
-    struct tc__otlp_run *runs; /* TC__OTLP_RUNS of this body's */
+    bool has_runs;                      /* of data points */
+    struct tc__otlp_run *runs;          /* TC__OTLP_RUNS of this body's */
     uint32_t run_count;
     uint32_t run_next; /* the one that may come again now; < run_count, or == */
     bool keeps;        /* a tape is wanted */
@@ -200,22 +190,13 @@ static inline void tc__otlp_write_pair(struct tc__otlp_build *b, uint32_t at, un
     pair[1].name = 0;
 }
 
-/* What attrs.c calls the key of that number among the attributes of a record. */
-static inline uint8_t tc__otlp_shape_name(struct tc__otlp_build *b, size_t number,
-                                          struct tc_slice key)
+/* What attrs.c calls a key of that frame, where names are looked up. Keys of a record come in any
+ * order (the Collector's are those of a Go map), so that of the record before does not help. */
+static inline uint8_t tc__otlp_name_in(const struct tc__otlp_build *b,
+                                       const struct tc__otlp_frame *frame, struct tc_slice key)
 {
-    struct tc__otlp_shape_key *k = &b->shape[number % TC__OTLP_SHAPE_KEYS];
-    if (k->key.len != key.len || !tc_bytes_eq(k->key.ptr, key.ptr, key.len)) {
-        *k = (struct tc__otlp_shape_key){key, tc__otlp_name(b->names, key)};
-    }
-    return k->name;
-}
-
-/* Whether names of pairs of that frame are looked up. */
-static inline bool tc__otlp_has_names(const struct tc__otlp_build *b,
-                                      const struct tc__otlp_frame *frame)
-{
-    return b->names != NULL && frame->message->role == TC__OTLP_RECORD;
+    bool named = b->names != NULL && frame->message->role == TC__OTLP_RECORD;
+    return named ? tc__otlp_name(b->names, key) : TC__OTLP_NAME_NOT_LOOKED_UP;
 }
 
 /* The frame of the request, which has no field and no node. */

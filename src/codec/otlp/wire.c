@@ -133,7 +133,6 @@ static tc_status check_body(struct tc_otlp_reader *r, enum tc_otlp_signal signal
     b->left = objects_max == 0 || objects_max > UINT32_MAX ? UINT32_MAX : (uint32_t)objects_max;
     b->owner_depth = 0;
     b->names = keeps && signal == TC_OTLP_LOGS ? &r->o.names : NULL;
-    memset(b->shape, 0, sizeof b->shape);
     b->has_runs = keeps && signal == TC_OTLP_METRICS;
     b->run_count = 0;
     b->run_next = 0;
