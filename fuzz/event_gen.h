@@ -284,7 +284,10 @@ static bool gen_event(struct event_gen *g, struct tc_event *ev)
     if (g->left == 0) {
         return false;
     }
-    tc_event_init(ev, (enum tc_event_kind)(gen_byte(g) % TC_EVENT_KIND_COUNT));
+    /* Tame worlds are those of all earlier runs, in which there was no source_state. In others some
+     * 2 of 100 whose nodes lag say something else in another order: known since, not held yet. */
+    unsigned kinds = g->tame ? TC_EVENT_SOURCE_STATE : TC_EVENT_KIND_COUNT;
+    tc_event_init(ev, (enum tc_event_kind)(gen_byte(g) % kinds));
     g->now_ns += GEN_STEPS_NS[gen_byte(g) % (sizeof GEN_STEPS_NS / sizeof GEN_STEPS_NS[0])];
     for (size_t i = 0; i < count; i++) {
         bool time = tc_slice_eq(fields[i].name, TC_LIT("time"));

@@ -116,7 +116,8 @@ static void read_slices(struct tc_slice bytes, uint8_t mode, char *block)
 {
     struct tc_slices_config config = {.window_ns = (mode & 4) != 0 ? TC_SECOND : 60 * TC_SECOND,
                                       .series_max = (mode & 8) != 0 ? 4 : 64,
-                                      .memory_bytes = (size_t)((mode & 8) != 0 ? 192 : 320) << 10};
+                                      .memory_bytes = (size_t)((mode & 8) != 0 ? 384 : 640) << 10,
+                                      .exact_max = (mode & 32) != 0 ? 8 : 64};
     struct run run = {.last_start = INT64_MIN, .small = (mode & 16) != 0};
     TC_ASSERT(tc_slices_create(&config, &run.slices, NULL) == TC_OK);
     struct tc_samples_input in = {.bytes = bytes, .taken_ns = (mode & 2) != 0 ? TAKEN_NS : 0};
