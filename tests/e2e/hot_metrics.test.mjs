@@ -158,7 +158,7 @@ test('new series past the budget are refused, those that are there go on, stale 
 });
 
 test('a page that limits.output could not carry is not made', async () => {
-  const daemon = await start('output', { limits: { output: '256KiB' }, hot_metrics: { series: 100000 } });
+  const daemon = await start('output', { limits: { output: '384KiB' }, hot_metrics: { series: 100000 } });
   for (let part = 0; part < 4; part++) {
     await send(daemon, {}, [make.sum('training_tokens_total', Array.from({ length: 1000 }, (_, i) => ({ value: 1, attributes: { cluster: `cluster-${part}-${i}` } })))]);
   }
