@@ -9,7 +9,6 @@
 /* More than the directory has, and what verdicts name beyond it. */
 #define NODES_MAX ((size_t)1 << 17)
 #define GPUS_MAX ((size_t)1 << 17)
-#define SLOTS_FIRST 4096
 
 const char *tc_fleet_state_name(enum tc_fleet_state state)
 {
@@ -23,49 +22,22 @@ void tc_fleet_fini(struct tc_fleet *f)
     tc_live_list_fini(&f->incidents);
     free(f->nodes);
     free(f->gpus);
-    free(f->slots);
-    free(f->gpu_slots);
+    tc_hash_index_fini(&f->node_index);
+    tc_hash_index_fini(&f->gpu_index);
     *f = (struct tc_fleet){0};
 }
 
 /* ---- nodes ---- */
 
-static size_t slot_of(const struct tc_fleet *f, struct tc_slice name)
+static uint32_t find_named(const struct tc_fleet *f, struct tc_slice name)
 {
-    size_t mask = f->slot_count - 1;
-    size_t at = (size_t)tc_slice_hash(name, 0) & mask;
-    while (f->slots[at] != 0 && !tc_slice_eq(f->nodes[f->slots[at] - 1].name, name)) {
-        at = (at + 1) & mask;
+    uint64_t hash = tc_slice_hash(name, 0);
+    size_t at = 0;
+    uint32_t node = tc_hash_index_next(&f->node_index, hash, &at);
+    while (node != TC_HASH_INDEX_NONE && !tc_slice_eq(f->nodes[node].name, name)) {
+        node = tc_hash_index_next(&f->node_index, hash, &at);
     }
-    return at;
-}
-
-static void index_nodes(struct tc_fleet *f)
-{
-    for (size_t i = 0; i < f->slot_count; i++) {
-        f->slots[i] = 0;
-    }
-    for (size_t i = 0; i < f->node_count; i++) {
-        f->slots[slot_of(f, f->nodes[i].name)] = (uint32_t)i + 1;
-    }
-}
-
-/* The index is at most half full. */
-static bool make_slots(struct tc_fleet *f)
-{
-    if (f->slot_count > 2 * f->node_count) {
-        return true;
-    }
-    size_t count = f->slot_count == 0 ? SLOTS_FIRST : 2 * f->slot_count;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (slots == NULL) {
-        return false;
-    }
-    free(f->slots);
-    f->slots = slots;
-    f->slot_count = count;
-    index_nodes(f);
-    return true;
+    return node;
 }
 
 /* The node of that name, made when it is new; NULL without a name or memory. */
@@ -77,21 +49,18 @@ static struct tc_fleet_node *node_of(struct tc_fleet *f, struct tc_slice name)
     if (f->last < f->node_count && tc_slice_eq(f->nodes[f->last].name, name)) {
         return &f->nodes[f->last];
     }
-    if (!make_slots(f)) {
-        f->failed = true;
-        return NULL;
-    }
-    size_t at = slot_of(f, name);
-    if (f->slots[at] == 0) {
-        if (tc_grow_items(f->nodes, f->node_cap, f->node_count + 1, NODES_MAX) != TC_OK) {
+    uint32_t found = find_named(f, name);
+    if (found == TC_HASH_INDEX_NONE) {
+        if (tc_grow_items(f->nodes, f->node_cap, f->node_count + 1, NODES_MAX) != TC_OK ||
+            tc_hash_index_add(&f->node_index, tc_slice_hash(name, 0), NODES_MAX) != TC_OK) {
             f->failed = true;
             return NULL;
         }
-        f->nodes[f->node_count++] = (struct tc_fleet_node){.name = name, .last_ns = TC_TIME_NONE};
-        f->slots[at] = (uint32_t)f->node_count;
+        found = (uint32_t)f->node_count++;
+        f->nodes[found] = (struct tc_fleet_node){.name = name, .last_ns = TC_TIME_NONE};
     }
-    f->last = f->slots[at] - 1;
-    return &f->nodes[f->last];
+    f->last = found;
+    return &f->nodes[found];
 }
 
 static void add_node(void *context, const struct tc_node *known)
@@ -113,11 +82,11 @@ static void add_statement(void *context, const struct tc_statement *said)
 
 uint32_t tc_fleet_find_node(const struct tc_fleet *f, struct tc_slice name)
 {
-    uint32_t found = f->slot_count == 0 ? 0 : f->slots[slot_of(f, name)];
-    for (size_t i = 0; i < f->node_count && found == 0 && name.len > 0; i++) {
-        found = tc_directory_is_same_host(f->nodes[i].name, name) ? (uint32_t)i + 1 : 0;
+    uint32_t found = name.len == 0 ? TC_HASH_INDEX_NONE : find_named(f, name);
+    for (size_t i = 0; i < f->node_count && found == TC_HASH_INDEX_NONE && name.len > 0; i++) {
+        found = tc_directory_is_same_host(f->nodes[i].name, name) ? (uint32_t)i : found;
     }
-    return found == 0 ? TC_FLEET_NONE : found - 1;
+    return found == TC_HASH_INDEX_NONE ? TC_FLEET_NONE : found;
 }
 
 /* ---- GPUs ---- */
@@ -133,33 +102,20 @@ static void add_gpu(void *context, const struct tc_gpu *gpu)
     f->gpus[f->gpu_count++] = (struct tc_fleet_gpu){.gpu = gpu, .node = TC_FLEET_NONE};
 }
 
-static size_t gpu_slot_of(const struct tc_fleet *f, uint64_t id)
+static uint64_t hash_gpu(const struct tc_gpu *gpu)
 {
-    size_t mask = f->gpu_slot_count - 1;
-    size_t at = (size_t)tc_hash_mix(id, 1) & mask;
-    while (f->gpu_slots[at] != 0 && f->gpus[f->gpu_slots[at] - 1].gpu->id != id) {
-        at = (at + 1) & mask;
-    }
-    return at;
-}
-
-static bool index_gpus(struct tc_fleet *f)
-{
-    f->gpu_slot_count = SLOTS_FIRST;
-    while (f->gpu_slot_count < 2 * f->gpu_count) {
-        f->gpu_slot_count *= 2;
-    }
-    f->gpu_slots = calloc(f->gpu_slot_count, sizeof *f->gpu_slots);
-    for (size_t i = 0; i < f->gpu_count && f->gpu_slots != NULL; i++) {
-        f->gpu_slots[gpu_slot_of(f, f->gpus[i].gpu->id)] = (uint32_t)i + 1;
-    }
-    return f->gpu_slots != NULL;
+    return tc_hash_mix(gpu->id, 1);
 }
 
 uint32_t tc_fleet_find_gpu(const struct tc_fleet *f, const struct tc_gpu *gpu)
 {
-    uint32_t found = gpu == NULL ? 0 : f->gpu_slots[gpu_slot_of(f, gpu->id)];
-    return found == 0 ? TC_FLEET_NONE : found - 1;
+    size_t at = 0;
+    uint32_t found =
+        gpu == NULL ? TC_HASH_INDEX_NONE : tc_hash_index_next(&f->gpu_index, hash_gpu(gpu), &at);
+    while (found != TC_HASH_INDEX_NONE && f->gpus[found].gpu->id != gpu->id) {
+        found = tc_hash_index_next(&f->gpu_index, hash_gpu(gpu), &at);
+    }
+    return found == TC_HASH_INDEX_NONE ? TC_FLEET_NONE : found;
 }
 
 /* ---- order ---- */
@@ -187,7 +143,13 @@ static bool arrange(struct tc_fleet *f)
 {
     if (f->node_count > 0) {
         qsort(f->nodes, f->node_count, sizeof f->nodes[0], by_name);
-        index_nodes(f);
+        tc_hash_index_clear(&f->node_index);
+    }
+    for (size_t i = 0; i < f->node_count; i++) {
+        if (tc_hash_index_add(&f->node_index, tc_slice_hash(f->nodes[i].name, 0), NODES_MAX) !=
+            TC_OK) {
+            return false;
+        }
     }
     for (size_t i = 0; i < f->gpu_count; i++) {
         const struct tc_fleet_node *node = node_of(f, f->gpus[i].gpu->node);
@@ -203,7 +165,12 @@ static bool arrange(struct tc_fleet *f)
             node->gpu_count++;
         }
     }
-    return index_gpus(f);
+    for (size_t i = 0; i < f->gpu_count; i++) {
+        if (tc_hash_index_add(&f->gpu_index, hash_gpu(f->gpus[i].gpu), GPUS_MAX) != TC_OK) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- states ---- */
@@ -225,9 +192,9 @@ static void mark_scope(struct tc_fleet *f, const struct tc_directory *d,
         f->gpus[gpu].open++;
         name = name.len == 0 ? f->gpus[gpu].gpu->node : name;
     }
-    uint32_t node = name.len == 0 || f->slot_count == 0 ? 0 : f->slots[slot_of(f, name)];
-    if (node != 0) {
-        struct tc_fleet_node *n = &f->nodes[node - 1];
+    uint32_t node = name.len == 0 ? TC_HASH_INDEX_NONE : find_named(f, name);
+    if (node != TC_HASH_INDEX_NONE) {
+        struct tc_fleet_node *n = &f->nodes[node];
         n->state = state > n->state ? state : n->state;
         n->open++;
     }

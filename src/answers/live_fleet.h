@@ -7,6 +7,7 @@
 #define TC_ANSWERS_LIVE_FLEET_H
 
 #include "answers/live_list.h"
+#include "base/hash_index.h"
 #include "directory/directory.h"
 
 #include <stdint.h>
@@ -44,11 +45,9 @@ struct tc_fleet {
     size_t gpu_count;
     size_t gpu_cap;
     /* The fleet's own. */
-    uint32_t *slots; /* of nodes by name, open addressing: index + 1 */
-    size_t slot_count;
-    uint32_t *gpu_slots; /* of GPUs by id */
-    size_t gpu_slot_count;
-    size_t last; /* the node that was named last: its GPUs come together */
+    struct tc_hash_index node_index; /* by name */
+    struct tc_hash_index gpu_index;  /* by id */
+    size_t last;                     /* the node that was named last: its GPUs come together */
     bool failed;
 };
 

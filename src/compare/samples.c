@@ -33,8 +33,8 @@ tc_status tc__series_place(struct tc__series_memory *m, const struct tc__series_
                     tc_hash_mix(hash_real(place->concurrency), hash_real(place->request_rate)));
     size_t at = 0;
     for (;;) {
-        *out = tc__text_index_next(&m->places_index, hash, &at);
-        if (*out == TC__TEXT_INDEX_NONE) {
+        *out = tc_hash_index_next(&m->places_index, hash, &at);
+        if (*out == TC_HASH_INDEX_NONE) {
             break;
         }
         const struct tc__series_point *p = &m->places[*out];
@@ -45,7 +45,7 @@ tc_status tc__series_place(struct tc__series_memory *m, const struct tc__series_
         }
     }
     TC_TRY(tc_grow_items(m->places, m->place_cap, m->places_index.count + 1, TC_SERIES_MAX));
-    TC_TRY(tc__text_index_add(&m->places_index, hash, TC_SERIES_MAX));
+    TC_TRY(tc_hash_index_add(&m->places_index, hash, TC_SERIES_MAX));
     *out = (uint32_t)(m->places_index.count - 1);
     m->places[*out] = *place;
     return TC_OK;
@@ -58,8 +58,8 @@ tc_status tc__series_one(struct tc__series_memory *m, const struct tc__series_gr
                                 tc_hash_mix(series->unit, series->point));
     size_t at = 0;
     for (;;) {
-        *out = tc__text_index_next(&m->series_index, hash, &at);
-        if (*out == TC__TEXT_INDEX_NONE) {
+        *out = tc_hash_index_next(&m->series_index, hash, &at);
+        if (*out == TC_HASH_INDEX_NONE) {
             break;
         }
         const struct tc__series_growing *s = &m->series[*out];
@@ -69,7 +69,7 @@ tc_status tc__series_one(struct tc__series_memory *m, const struct tc__series_gr
         }
     }
     TC_TRY(tc_grow_items(m->series, m->series_cap, m->series_index.count + 1, TC_SERIES_MAX));
-    TC_TRY(tc__text_index_add(&m->series_index, hash, TC_SERIES_MAX));
+    TC_TRY(tc_hash_index_add(&m->series_index, hash, TC_SERIES_MAX));
     *out = (uint32_t)(m->series_index.count - 1);
     m->series[*out] = *series;
     return TC_OK;
@@ -307,8 +307,8 @@ void tc_series_set_fini(struct tc_series_set *s)
     }
     if (m != NULL) {
         tc__texts_fini(&m->names);
-        tc__text_index_fini(&m->places_index);
-        tc__text_index_fini(&m->series_index);
+        tc_hash_index_fini(&m->places_index);
+        tc_hash_index_fini(&m->series_index);
         free(m->places);
         free(m->series);
         free(m->values);

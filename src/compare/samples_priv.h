@@ -39,10 +39,10 @@ struct tc__series_point {
 
 struct tc__series_memory {
     struct tc__texts names;
-    struct tc__text_index places_index;
+    struct tc_hash_index places_index;
     struct tc__series_point *places;
     size_t place_cap;
-    struct tc__text_index series_index;
+    struct tc_hash_index series_index;
     struct tc__series_growing *series;
     size_t series_cap;
     size_t sample_count;

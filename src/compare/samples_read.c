@@ -40,14 +40,14 @@ struct reader {
     struct tc__series_memory *m;
     const struct tc_group *group;
     const struct tc_series_want *want;
-    struct tc__text_index runs;
+    struct tc_hash_index runs;
     struct tc_json_parser *parser;
     struct tc_grow text;
     /* of the table that is read */
     enum tc_table table;
     const struct tc_run_metric *columns[TC_TABLE_COLUMNS_MAX];
     size_t column_count;
-    struct tc__text_index shapes_index;
+    struct tc_hash_index shapes_index;
     struct shape *shapes;
     size_t shape_cap;
     uint32_t *series;
@@ -61,9 +61,9 @@ struct reader {
 static tc_status index_runs(struct reader *r)
 {
     for (size_t run = 0; run < r->group->run_count; run++) {
-        TC_TRY(tc__text_index_add(&r->runs,
-                                  tc_slice_hash(tc_group_text(r->group, run, TC_GROUP_RUN_ID), 0),
-                                  TC_GROUP_RUNS_MAX));
+        TC_TRY(tc_hash_index_add(&r->runs,
+                                 tc_slice_hash(tc_group_text(r->group, run, TC_GROUP_RUN_ID), 0),
+                                 TC_GROUP_RUNS_MAX));
     }
     return TC_OK;
 }
@@ -72,10 +72,10 @@ static uint32_t run_of(const struct reader *r, struct tc_slice id)
 {
     uint64_t hash = tc_slice_hash(id, 0);
     size_t at = 0;
-    uint32_t run = tc__text_index_next(&r->runs, hash, &at);
-    while (run != TC__TEXT_INDEX_NONE &&
+    uint32_t run = tc_hash_index_next(&r->runs, hash, &at);
+    while (run != TC_HASH_INDEX_NONE &&
            !tc_slice_eq(tc_group_text(r->group, run, TC_GROUP_RUN_ID), id)) {
-        run = tc__text_index_next(&r->runs, hash, &at);
+        run = tc_hash_index_next(&r->runs, hash, &at);
     }
     return run;
 }
@@ -236,8 +236,8 @@ static tc_status shape_of(struct reader *r, const struct tc_rows *rows, size_t r
     uint64_t hash = tc_hash_mix(tc_hash_mix(place, shape.definitions), shape.tool);
     size_t at = 0;
     for (;;) {
-        uint32_t n = tc__text_index_next(&r->shapes_index, hash, &at);
-        if (n == TC__TEXT_INDEX_NONE) {
+        uint32_t n = tc_hash_index_next(&r->shapes_index, hash, &at);
+        if (n == TC_HASH_INDEX_NONE) {
             break;
         }
         if (r->shapes[n].place == place && r->shapes[n].definitions == shape.definitions &&
@@ -248,7 +248,7 @@ static tc_status shape_of(struct reader *r, const struct tc_rows *rows, size_t r
     }
     TC_TRY(make_shape(r, tool, definitions, &shape));
     TC_TRY(tc_grow_items(r->shapes, r->shape_cap, r->shapes_index.count + 1, TC_SERIES_MAX));
-    TC_TRY(tc__text_index_add(&r->shapes_index, hash, TC_SERIES_MAX));
+    TC_TRY(tc_hash_index_add(&r->shapes_index, hash, TC_SERIES_MAX));
     r->shapes[r->shapes_index.count - 1] = shape;
     *out = &r->shapes[r->shapes_index.count - 1];
     return TC_OK;
@@ -282,7 +282,7 @@ static tc_status take_outcome(struct reader *r, const struct tc_rows *rows, size
     uint32_t run = run_of(r, text_at(rows, COL_RUN, row));
     uint32_t place = 0;
     const struct shape *shape = NULL;
-    if (run == TC__TEXT_INDEX_NONE) {
+    if (run == TC_HASH_INDEX_NONE) {
         return TC_OK;
     }
     TC_TRY(place_of(r, rows, row, &place));
@@ -308,7 +308,7 @@ static tc_status take_slice(struct reader *r, const struct tc_rows *rows, size_t
     uint32_t place = 0;
     uint32_t series = 0;
     struct tc__series_growing g = {0};
-    if (run == TC__TEXT_INDEX_NONE || tc_rows_is_null(rows, SLICE_VALUE, row)) {
+    if (run == TC_HASH_INDEX_NONE || tc_rows_is_null(rows, SLICE_VALUE, row)) {
         return TC_OK;
     }
     TC_TRY(place_of(r, rows, row, &place));
@@ -427,7 +427,7 @@ static tc_status read_some(struct tc_warehouse *w, struct reader *r, size_t firs
 
 static void end_table(struct reader *r)
 {
-    tc__text_index_fini(&r->shapes_index);
+    tc_hash_index_fini(&r->shapes_index);
     free(r->shapes);
     free(r->series);
     r->shapes = NULL;
@@ -466,7 +466,7 @@ tc_status tc__series_fill(struct tc_warehouse *w, const struct tc_group *group,
     tc_status status = r.parser == NULL ? TC_E_NOMEM : index_runs(&r);
     status = status == TC_OK ? read_tables(w, &r, err) : fail_read(status, err);
     tc_json_parser_destroy(r.parser);
-    tc__text_index_fini(&r.runs);
+    tc_hash_index_fini(&r.runs);
     tc_grow_fini(&r.text);
     return status;
 }

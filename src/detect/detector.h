@@ -65,9 +65,10 @@ struct tc_detector_env {
 
 /* Counted by every detector; exported by the engine. */
 struct tc_detector_stats {
-    uint64_t dropped; /* records a full window pushed out */
-    uint64_t late;    /* events that came after their window had gone */
-    uint64_t ignored; /* events that lacked what the pattern needs */
+    uint64_t dropped;      /* records a full window pushed out */
+    uint64_t late;         /* events that came after their window had gone */
+    uint64_t ignored;      /* events that lacked what the pattern needs */
+    uint64_t window_bytes; /* of the blocks of its windows that they go round in */
 };
 
 struct tc_window;

@@ -66,6 +66,7 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
     out->ignored = base->ignored;
     for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {
         out->dropped += w->ring.dropped_count;
+        out->window_bytes += w->ring.size;
     }
 }
 

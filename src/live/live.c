@@ -402,11 +402,15 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
-    TC_TRY(release_due(l, INT64_MAX - 1, l->clock_ns));
+    /* What it says waits with what others said, and is all there when the hold is over. Where
+     * nobody said anything, more files may follow at once: each is whole for the next. */
+    bool waits = tc__reorder_has_present(&l->hold);
+    TC_TRY(waits ? release(l) : release_due(l, INT64_MAX - 1, l->clock_ns));
+    int64_t given_ns = l->arrived_ns + (waits ? l->config.hold_ns : 0);
     if (l->settle_ns == INT64_MAX) {
-        l->settle_max_ns = l->arrived_ns + TC__SETTLE_MAX_NS;
+        l->settle_max_ns = given_ns + TC__SETTLE_MAX_NS;
     }
-    l->settle_ns = tc__live_sooner(l->arrived_ns + TC__SETTLE_NS, l->settle_max_ns);
+    l->settle_ns = tc__live_sooner(given_ns + TC__SETTLE_NS, l->settle_max_ns);
     return tc__live_publish(l, false);
 }
 

@@ -160,6 +160,8 @@ bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t d
     }
     fill(h, slot, ev, past);
     slot->due_ns = due_ns;
+    slot->is_present = !past;
+    h->present_count += !past;
     slot->in_order = is_first || h->last_ns < ev->time_ns ||
                      (h->last_ns == ev->time_ns && h->last_kind <= slot->kind);
     h->last_ns = ev->time_ns;
@@ -212,6 +214,7 @@ bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, boo
         return false;
     }
     fill(h, slot, ev, past);
+    slot->is_present = false;
     h->heap[h->heap_count] = slot;
     heap_up(h->heap, h->heap_count++);
     return true;
@@ -225,6 +228,12 @@ static void sweep(struct tc__reorder *h)
     ring_sweep(&h->ahead);
 }
 
+static void leave(struct tc__reorder *h, struct tc__reorder_slot *slot)
+{
+    slot->gone = true;
+    h->present_count -= slot->is_present;
+}
+
 /* In order as they lie there: the common case. */
 static tc_status give_straight(struct tc__reorder *h, size_t count, tc__reorder_fn take,
                                void *context)
@@ -233,7 +242,7 @@ static tc_status give_straight(struct tc__reorder *h, size_t count, tc__reorder_
     for (size_t i = 0; i < count && status == TC_OK; i++) {
         struct tc__reorder_slot *slot = ring_slot(&h->near, i);
         if (!slot->gone) {
-            slot->gone = true;
+            leave(h, slot);
             status = take(context, slot->event, slot->past);
         }
     }
@@ -331,7 +340,7 @@ static tc_status give_collected(struct tc__reorder *h, tc__reorder_fn take, void
     tc_status status = TC_OK;
     while (h->order_at < h->order_count && status == TC_OK) {
         struct tc__reorder_slot *slot = collected(h, h->order_at++);
-        slot->gone = true;
+        leave(h, slot);
         (*io_given)++;
         status = take(context, slot->event, slot->past);
     }
@@ -425,6 +434,11 @@ int64_t tc__reorder_due_near(const struct tc__reorder *h)
 int64_t tc__reorder_due_ahead(const struct tc__reorder *h)
 {
     return h->heap_count == 0 ? INT64_MAX : h->heap[0]->time_ns;
+}
+
+bool tc__reorder_has_present(const struct tc__reorder *h)
+{
+    return h->present_count > 0;
 }
 
 size_t tc__reorder_count(const struct tc__reorder *h)

@@ -34,6 +34,7 @@ struct tc__reorder_slot {
     uint32_t len;           /* of all that */
     bool gone;              /* was handed over */
     bool past;              /* about the past by nature */
+    bool is_present;        /* of near, and about the present */
     bool in_order;          /* not before the event that came before it */
     uint8_t kind;           /* enum tc_event_kind */
 };
@@ -69,7 +70,8 @@ struct tc__reorder {
     uint8_t last_kind;
     int64_t *bounds; /* by block of slots of near: none that waits there is dated before */
     struct tc_event_strings strings;
-    uint32_t sender; /* of what is added; 0: as the events say */
+    uint32_t sender;      /* of what is added; 0: as the events say */
+    size_t present_count; /* of near that wait and are about the present */
 };
 
 /* What takes an event that has waited. */
@@ -110,6 +112,8 @@ size_t tc__reorder_half_ahead(const struct tc__reorder *h);
 /* When the next of near is due, and of ahead; INT64_MAX when there is none. */
 int64_t tc__reorder_due_near(const struct tc__reorder *h);
 int64_t tc__reorder_due_ahead(const struct tc__reorder *h);
+/* Whether some of near are about the present, not about the past by nature. */
+bool tc__reorder_has_present(const struct tc__reorder *h);
 size_t tc__reorder_count(const struct tc__reorder *h);
 /* Bytes of near that are in use. */
 size_t tc__reorder_near_bytes(const struct tc__reorder *h);

@@ -4,6 +4,7 @@
  * is needed after a change.
  */
 #include "base/grow.h"
+#include "base/hash_index.h"
 #include "base/slice.h"
 #include "base/time.h"
 #include "offender/offender_priv.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define ITEMS_MIN ((size_t)16)
-#define SLOTS_FIRST ((size_t)64)
+#define ITEMS_MAX (UINT32_MAX / 2)
 /* Of incidents_max that go at once when it is reached. */
 #define FORGET_SHARE 8
 /* Incidents of one thing that are looked at: the latest. */
@@ -35,14 +36,12 @@ struct name_ref {
     uint32_t item;
 };
 
-/* Invariant: slots hold the index of each item plus one, by id, at most half full. */
 struct tc_offenders {
     struct tc_offender_config config;
     struct item *items;
     size_t count;
     size_t cap;
-    uint32_t *slots;
-    size_t slot_count;
+    struct tc_hash_index ids; /* of the items */
     struct name_ref *refs;
     size_t ref_count;
     size_t ref_cap;
@@ -63,7 +62,7 @@ void tc_offenders_destroy(struct tc_offenders *o)
 {
     if (o != NULL) {
         free(o->items);
-        free(o->slots);
+        tc_hash_index_fini(&o->ids);
         free(o->refs);
         free(o);
     }
@@ -82,28 +81,20 @@ static struct tc_slice id_of(const struct item *i)
     return tc_slice_make(i->id, sizeof i->id);
 }
 
-/* The slot of an id, or the empty one where it would go. */
-static size_t slot_of(const struct tc_offenders *o, struct tc_slice id)
-{
-    size_t at = (size_t)tc_slice_hash(id, 0) & (o->slot_count - 1);
-    while (o->slots[at] != 0 && !tc_slice_eq(id_of(&o->items[o->slots[at] - 1]), id)) {
-        at = (at + 1) & (o->slot_count - 1);
-    }
-    return at;
-}
-
 static struct item *find(const struct tc_offenders *o, struct tc_slice id)
 {
-    uint32_t found = o->slot_count == 0 ? 0 : o->slots[slot_of(o, id)];
-    return found == 0 ? NULL : &o->items[found - 1];
+    uint64_t hash = tc_slice_hash(id, 0);
+    size_t at = 0;
+    uint32_t found = tc_hash_index_next(&o->ids, hash, &at);
+    while (found != TC_HASH_INDEX_NONE && !tc_slice_eq(id_of(&o->items[found]), id)) {
+        found = tc_hash_index_next(&o->ids, hash, &at);
+    }
+    return found == TC_HASH_INDEX_NONE ? NULL : &o->items[found];
 }
 
-static void index_ids(struct tc_offenders *o)
+static tc_status index_id(struct tc_offenders *o, struct tc_slice id)
 {
-    memset(o->slots, 0, o->slot_count * sizeof *o->slots);
-    for (size_t i = 0; i < o->count; i++) {
-        o->slots[slot_of(o, id_of(&o->items[i]))] = (uint32_t)i + 1;
-    }
+    return tc_hash_index_add(&o->ids, tc_slice_hash(id, 0), ITEMS_MAX);
 }
 
 /* Those that count against nothing any more first, then by when they began. */
@@ -122,34 +113,26 @@ static int by_worth(const void *a, const void *b)
     return memcmp(x->id, y->id, sizeof x->id);
 }
 
-static void forget_some(struct tc_offenders *o)
+static tc_status forget_some(struct tc_offenders *o)
 {
     size_t gone = o->count - o->config.incidents_max + o->config.incidents_max / FORGET_SHARE;
     qsort(o->items, o->count, sizeof *o->items, by_worth);
     o->count -= gone;
     memmove(o->items, o->items + gone, o->count * sizeof *o->items);
     o->is_indexed = false;
-    index_ids(o);
+    tc_hash_index_clear(&o->ids);
+    for (size_t i = 0; i < o->count; i++) {
+        TC_TRY(index_id(o, id_of(&o->items[i])));
+    }
+    return TC_OK;
 }
 
 static tc_status make_room(struct tc_offenders *o)
 {
     if (o->count >= o->config.incidents_max) {
-        forget_some(o);
+        TC_TRY(forget_some(o));
     }
-    TC_TRY(tc_grow_items(o->items, o->cap, o->count + 1, UINT32_MAX / 2));
-    if (2 * (o->count + 1) > o->slot_count) {
-        size_t slot_count = o->slot_count == 0 ? SLOTS_FIRST : 2 * o->slot_count;
-        uint32_t *slots = calloc(slot_count, sizeof *slots);
-        if (slots == NULL) {
-            return TC_E_NOMEM;
-        }
-        free(o->slots);
-        o->slots = slots;
-        o->slot_count = slot_count;
-        index_ids(o);
-    }
-    return TC_OK;
+    return tc_grow_items(o->items, o->cap, o->count + 1, ITEMS_MAX);
 }
 
 tc_status tc_offenders_note(struct tc_offenders *o, struct tc_slice incident_id,
@@ -171,10 +154,10 @@ tc_status tc_offenders_note(struct tc_offenders *o, struct tc_slice incident_id,
     }
     if (known == NULL) {
         TC_TRY(make_room(o));
-        known = &o->items[o->count];
+        TC_TRY(index_id(o, incident_id));
+        known = &o->items[o->count++];
         memset(known, 0, sizeof *known);
         memcpy(known->id, incident_id.ptr, sizeof known->id);
-        o->slots[slot_of(o, incident_id)] = (uint32_t)++o->count;
     }
     fresh.offence.kind = counts ? fresh.offence.kind : TC_THING_NONE;
     memcpy(fresh.id, known->id, sizeof fresh.id);

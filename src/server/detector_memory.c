@@ -69,6 +69,7 @@ static void look_at(struct tc_detector_memory *s, const struct tc_engine *engine
     }
     d->dropped = stats.dropped;
     tc_pattern_set(index, TC_PATTERN_SATURATED, d->active);
+    tc_pattern_set(index, TC_PATTERN_WINDOWS, stats.window_bytes);
 }
 
 void tc_detector_memory_look(struct tc_detector_memory *s, const struct tc_engine *engine,

@@ -500,6 +500,31 @@ static void what_names_less_of_the_same_facts_is_no_news(void **state)
     test_destroy(t);
 }
 
+/* A dump that ends hands over what others said no sooner: it would not be in order. */
+static void the_end_of_a_file_does_not_cut_the_hold_short(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_ns = 100 * MS;
+    struct live_test *t = test_create(&config);
+    struct tc_event later = quiet_event("gpu-07", T0 - TC_SECOND);
+    struct tc_event earlier = quiet_event("gpu-07", T0 - 2 * TC_SECOND);
+    struct tc_event dumped = quiet_event("gpu-07", T0 - 3 * TC_SECOND);
+    feed_at(t, &later, T0);
+    assert_int_equal(tc_live_feed(t->live, &dumped, T0 + 5 * MS, true), TC_OK);
+    assert_int_equal(tc_live_end_of_file(t->live, T0 + 10 * MS), TC_OK);
+    assert_int_equal(counts_of(t).held, 2);
+    feed_at(t, &earlier, T0 + 20 * MS);
+    run_to(t, T0 + 5 * TC_SECOND);
+    assert_int_equal(counts_of(t).late, 0);
+    /* What was handed over is none that others wait for. */
+    assert_int_equal(counts_of(t).held, 0);
+    assert_int_equal(tc_live_feed(t->live, &dumped, T0 + 6 * TC_SECOND, true), TC_OK);
+    assert_int_equal(tc_live_end_of_file(t->live, T0 + 6 * TC_SECOND), TC_OK);
+    assert_int_equal(counts_of(t).held, 0);
+    test_destroy(t);
+}
+
 /* Live detection does not know what came late: that it says less later is no news. */
 static void what_a_recheck_found_stands_until_more_is_known(void **state)
 {
@@ -1009,6 +1034,7 @@ int main(void)
         cmocka_unit_test(a_state_that_is_told_again_marks_nothing),
         cmocka_unit_test(what_a_recheck_found_is_told_once_and_keeps_its_identity),
         cmocka_unit_test(what_names_less_of_the_same_facts_is_no_news),
+        cmocka_unit_test(the_end_of_a_file_does_not_cut_the_hold_short),
         cmocka_unit_test(what_a_recheck_found_stands_until_more_is_known),
         cmocka_unit_test(what_says_more_than_a_recheck_found_is_taken),
         cmocka_unit_test(what_a_recheck_found_of_another_node_is_its_own_incident),
