@@ -13,6 +13,7 @@ import { Grpc, post } from '../tests/e2e/support/wire.mjs';
 import { FORMS, typeOf } from './load/body.mjs';
 import { drive, Prepared } from './load/drive.mjs';
 import { incidents } from './load/incidents.mjs';
+import { start } from './load/start.mjs';
 import { Collector, Tracecore } from './load/targets.mjs';
 import * as logs from './load/logs.mjs';
 import * as mix from './load/mix.mjs';
@@ -26,12 +27,14 @@ const usage = `usage: ./dev bench --serve [OPTIONS]
                     refusals: of the mix at 1, 8, 64 and 256 connections
                     verify: each body once; what was accepted, counted and stored is the same
                     incidents: from a fault to its verdict, beside 200,000 records a second
+                    start: with much in the store, until it is ready, and until all is replayed
                     allocations: of tracecore-bench serve, which counts them
   --form NAME       only protobuf, json or grpc, may be repeated
   --ack NAME        only memory or stored, may be repeated
   --against FILE    another tracecore, measured turn by turn with this one; may be repeated
   --seconds N       of each run (10)
   --repeat N        runs of each case (3); the median counts
+  --stored N        MB of the mix that are stored, for the start case (1000)
   --incidents N     of the incidents case (600, 20 a second)
   --overload N      instead: overload for N seconds, memory every second
   --connections N   of wrk and h2load (8; 32 for stored, 64 with --overload)
@@ -49,6 +52,7 @@ const { values: given } = parseArgs({ options: {
   seconds: { type: 'string', default: '10' },
   repeat: { type: 'string', default: '3' },
   incidents: { type: 'string', default: '600' },
+  stored: { type: 'string', default: '1000' },
   overload: { type: 'string' },
   connections: { type: 'string' },
   dir: { type: 'string', default: os.tmpdir() },
@@ -291,6 +295,15 @@ const CASES = {
     print(outcome.line);
     outcome.missed.forEach(missed);
     if (outcome.unmeasured) { say(outcome.unmeasured); status = 2; }
+  },
+  start: async () => {
+    const targets = await everyone('stored');
+    for (const target of targets.filter((one) => one.ours)) {
+      const outcome = await start(target, prepare('mix', 'protobuf'), { bytes: Number(given.stored) * 1e6, repeat: Number(given.repeat), core: clientCore });
+      outcome.lines.forEach(print);
+      if (target === targets[0]) outcome.missed.forEach(missed);
+    }
+    await endAll(targets);
   },
   allocations: () => eachLoadAndForm(allocations),
 };

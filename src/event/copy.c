@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Payloads are aligned like the event itself. */
+_Static_assert(_Alignof(struct tc_event) == TC_EVENT_COPY_ALIGN, "KIND_BYTES are multiples of it");
+
 static const uint16_t KIND_BYTES[TC_EVENT_KIND_COUNT] = {
 #define KIND(name, text, payload)                                       \
     [TC_EVENT_##name] = (uint16_t)(offsetof(struct tc_event, payload) + \
@@ -11,6 +14,11 @@ static const uint16_t KIND_BYTES[TC_EVENT_KIND_COUNT] = {
     TC_EVENT_KIND_MAP(KIND)
 #undef KIND
 };
+
+size_t tc_event_kind_bytes(enum tc_event_kind kind)
+{
+    return KIND_BYTES[kind];
+}
 
 size_t tc_event_copy_bytes(const struct tc_event_strings *strings, const struct tc_event *ev)
 {

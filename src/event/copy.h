@@ -17,6 +17,10 @@
 /* The least that any copy takes. */
 #define TC_EVENT_COPY_MIN offsetof(struct tc_event, nccl)
 
+/* What of struct tc_event events of a kind have: the rest belongs to other kinds. A multiple of
+ * TC_EVENT_COPY_ALIGN. */
+size_t tc_event_kind_bytes(enum tc_event_kind kind);
+
 /* What a copy of ev takes, up to a multiple of TC_EVENT_COPY_ALIGN. */
 size_t tc_event_copy_bytes(const struct tc_event_strings *strings, const struct tc_event *ev);
 

@@ -11,7 +11,6 @@
 #define ROOM_FIRST ((size_t)8 << 20)
 /* Fewer events than this in a batch would repair no disorder worth the name. */
 #define BATCH_MIN 64
-#define EVENTS_FIRST 16
 /* What dumps say about groups has no time to begin with, and neither has a map of ranks or the
  * address of a node. */
 #define NEVER_DATED                                                           \
@@ -51,9 +50,7 @@ void tc_stream_pool_fini(struct tc_stream_pool *p)
 {
     close_room(&p->strings);
     close_room(&p->scratch);
-    free(p->carry);
     free(p->sort_scratch);
-    p->carry = NULL;
     p->sort_scratch = NULL;
 }
 
@@ -148,22 +145,22 @@ void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *po
                                     codec->in_order(tc_slice_head(input->bytes, TC_SNIFF_BYTES)));
 }
 
-static size_t held_bytes(const struct tc_source_stream *s)
+/* The pool counts what the stream holds; after each change of that. */
+static void count_held(struct tc_source_stream *s)
 {
-    return s->cap * (sizeof *s->events + sizeof *s->order) + s->strings_bytes;
+    size_t bytes = tc_held_bytes(&s->held) + s->strings_bytes;
+    s->pool->held_bytes = s->pool->held_bytes - s->held_bytes + bytes;
+    s->held_bytes = bytes;
 }
 
 /* Gives up all events and their memory. */
 static void drop_events(struct tc_source_stream *s)
 {
-    s->pool->held_bytes -= held_bytes(s);
-    free(s->events);
-    free(s->order);
+    tc_held_fini(&s->held);
     free(s->strings);
-    s->events = NULL;
-    s->order = NULL;
     s->strings = NULL;
-    s->count = s->cap = s->next = s->ready = s->strings_bytes = 0;
+    s->next = s->ready = s->strings_bytes = 0;
+    count_held(s);
 }
 
 void tc_source_stream_fini(struct tc_source_stream *s)
@@ -171,30 +168,6 @@ void tc_source_stream_fini(struct tc_source_stream *s)
     if (s->pool != NULL) {
         drop_events(s);
     }
-}
-
-/* Another capacity for the arrays; they keep what they hold. */
-static tc_status resize(struct tc_source_stream *s, size_t cap)
-{
-    struct tc_stream_pool *p = s->pool;
-    size_t item = sizeof *s->events + sizeof *s->order;
-    if (cap > s->cap && (cap - s->cap) * item > p->budget_bytes - p->held_bytes) {
-        s->over_budget = true;
-        return TC_E_LIMIT;
-    }
-    struct tc_event *events = reallocarray(s->events, cap, sizeof *events);
-    if (events == NULL) {
-        return TC_E_NOMEM;
-    }
-    s->events = events;
-    const void **order = reallocarray(s->order, cap, sizeof *order);
-    if (order == NULL) {
-        return TC_E_NOMEM;
-    }
-    s->order = order;
-    p->held_bytes = p->held_bytes - s->cap * item + cap * item;
-    s->cap = cap;
-    return TC_OK;
 }
 
 static void report_progress(struct tc_source_stream *s, size_t offset)
@@ -222,18 +195,25 @@ static void limit_whole(struct tc_source_stream *s, size_t more_bytes)
 {
     const struct tc_stream_pool *p = s->pool;
     size_t bytes = p->held_bytes + more_bytes;
-    s->piecewise = s->piecewise || (s->count > 2 * p->batch && bytes > p->budget_bytes / 2);
+    s->piecewise = s->piecewise || (s->held.count > 2 * p->batch && bytes > p->budget_bytes / 2);
 }
 
-/* Room for one more event. */
-static tc_status make_room(struct tc_source_stream *s, size_t strings_bytes)
+/* A copy of one more event, within the budget. */
+static tc_status hold_event(struct tc_source_stream *s, const struct tc_event *ev,
+                            size_t strings_bytes, struct tc_event **out)
 {
-    size_t cap = s->cap == 0 ? EVENTS_FIRST : s->cap + s->cap / 2;
-    limit_whole(s, strings_bytes + (cap - s->cap) * (sizeof *s->events + sizeof *s->order));
-    if (!is_whole(s) && s->cap > 2 * s->pool->batch) {
-        cap = s->cap + EVENTS_FIRST; /* the batch ends here */
+    const struct tc_stream_pool *p = s->pool;
+    size_t growth = tc_held_growth(&s->held);
+    if (growth > 0) {
+        limit_whole(s, strings_bytes + growth);
+        if (growth > p->budget_bytes - p->held_bytes) {
+            s->over_budget = true;
+            return TC_E_LIMIT;
+        }
     }
-    return resize(s, cap);
+    tc_status status = tc_held_add(&s->held, ev, out);
+    count_held(s);
+    return status;
 }
 
 /* One call of a codec's decode, and what it delivers. */
@@ -272,11 +252,8 @@ static tc_status take_event(void *context, const struct tc_event *ev)
     struct delivery *d = context;
     struct tc_source_stream *s = d->stream;
     const struct tc_arena *strings = d->out.arena;
-    if (s->count == s->cap) {
-        TC_TRY(make_room(s, strings->used));
-    }
-    struct tc_event *own = &s->events[s->count++];
-    *own = *ev;
+    struct tc_event *own = NULL;
+    TC_TRY(hold_event(s, ev, strings->used, &own));
     if (own->time_ns == TC_TIME_NONE && own->uptime_ns != TC_TIME_NONE && s->pool->hints != NULL) {
         int64_t boot_ns = tc_hints_boot_of(s->pool->hints, own->scope.node);
         if (boot_ns == TC_TIME_NONE ||
@@ -294,7 +271,7 @@ static tc_status take_event(void *context, const struct tc_event *ev)
         report_progress(s, (size_t)ev->raw.offset);
     }
     limit_whole(s, strings->used);
-    bool batch_full = !is_whole(s) && s->count - d->before >= s->pool->batch;
+    bool batch_full = !is_whole(s) && s->held.count - d->before >= s->pool->batch;
     d->out.pause = batch_full || strings->used > strings->size / 2;
     return TC_OK;
 }
@@ -333,8 +310,8 @@ static size_t move_strings(struct tc_source_stream *s, char *block)
     const struct tc_event_strings *strings = &s->pool->event_strings;
     struct moved last[TC_EVENT_KIND_COUNT][TC_EVENT_STRINGS_MAX] = {0};
     size_t at = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        struct tc_event *ev = &s->events[i];
+    for (size_t i = 0; i < s->held.count; i++) {
+        struct tc_event *ev = tc_held_event(&s->held, i);
         for (unsigned f = 0; f < strings->counts[ev->kind]; f++) {
             struct tc_slice *string = tc_event_string(ev, strings->offsets[ev->kind][f]);
             struct moved *m = &last[ev->kind][f];
@@ -376,8 +353,8 @@ static tc_status pack_strings(struct tc_source_stream *s)
     }
     free(s->strings);
     s->strings = block;
-    p->held_bytes = p->held_bytes - s->strings_bytes + total;
     s->strings_bytes = total;
+    count_held(s);
     return TC_OK;
 }
 
@@ -390,51 +367,49 @@ static int cmp_events(const void *a, const void *b, void *context)
 static tc_status sort_events(struct tc_source_stream *s)
 {
     struct tc_stream_pool *p = s->pool;
+    const void **order = s->held.order;
+    size_t count = s->held.count;
     bool sorted = true;
-    for (size_t i = 0; i < s->count; i++) {
-        s->order[i] = &s->events[i];
-        sorted = sorted && (i == 0 || tc_event_order(&s->events[i - 1], &s->events[i]) <= 0);
+    for (size_t i = 1; sorted && i < count; i++) {
+        sorted = tc_event_order(order[i - 1], order[i]) <= 0;
     }
     if (sorted || p->file_order) {
         return TC_OK;
     }
-    if (p->sort_cap < s->count) {
+    if (p->sort_cap < count) {
         free(p->sort_scratch);
         p->sort_cap = 0;
-        p->sort_scratch = calloc(s->count, sizeof *p->sort_scratch);
+        p->sort_scratch = calloc(count, sizeof *p->sort_scratch);
         if (p->sort_scratch == NULL) {
             return TC_E_NOMEM;
         }
-        p->sort_cap = s->count;
+        p->sort_cap = count;
     }
-    tc_sort_ptrs(s->order, p->sort_scratch, s->count, cmp_events, NULL);
+    tc_sort_ptrs(order, p->sort_scratch, count, cmp_events, NULL);
     return TC_OK;
 }
 
-/* The events that wait come to the front of the array, in order; the others are gone. */
+/* The events that wait are all that is held, in order; the others are gone. */
 static tc_status keep_waiting(struct tc_source_stream *s)
 {
-    struct tc_stream_pool *p = s->pool;
-    size_t waiting = s->count - s->ready;
-    TC_ASSERT(waiting <= p->batch);
-    if (waiting > 0) {
-        if (p->carry == NULL) {
-            p->carry = calloc(p->batch, sizeof *p->carry);
-            if (p->carry == NULL) {
-                return TC_E_NOMEM;
-            }
-        }
-        for (size_t i = 0; i < waiting; i++) {
-            p->carry[i] = *(const struct tc_event *)s->order[s->ready + i];
-        }
-        memcpy(s->events, p->carry, waiting * sizeof *s->events);
+    struct tc_held waiting = {0};
+    tc_status status = TC_OK;
+    TC_ASSERT(s->held.count - s->ready <= s->pool->batch);
+    for (size_t i = s->ready; status == TC_OK && i < s->held.count; i++) {
+        struct tc_event *own = NULL;
+        status = tc_held_add(&waiting, s->held.order[i], &own);
     }
-    if (s->cap > 4 * p->batch) { /* it was to be held whole */
-        TC_TRY(resize(s, 2 * p->batch));
-    }
-    s->count = waiting;
+    tc_held_fini(&s->held);
+    s->held = waiting;
     s->next = s->ready = 0;
-    return TC_OK;
+    count_held(s);
+    return status;
+}
+
+static void forget_after(struct tc_source_stream *s, size_t count)
+{
+    tc_held_cut(&s->held, count);
+    count_held(s);
 }
 
 /* One call of decode, repeated in larger rooms when those were too small for it. */
@@ -446,7 +421,7 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
     size_t want = is_whole(s) ? s->input->bytes.len : ROOM_FIRST;
     for (;;) {
         TC_TRY(stream_pool_ready(p, want));
-        struct delivery d = {.stream = s, .before = s->count};
+        struct delivery d = {.stream = s, .before = s->held.count};
         d.out = (struct tc_codec_out){.event = take_event,
                                       .unknown = take_unknown,
                                       .context = &d,
@@ -457,14 +432,14 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
         bool full = p->strings.arena.overflow_count > 0 || p->scratch.arena.overflow_count > 0;
         if (status != TC_E_NOMEM || !full) {
             s->done = s->cursor.done || status != TC_OK;
-            bool stuck = !s->done && s->count == d.before && s->cursor.offset == start.offset;
+            bool stuck = !s->done && s->held.count == d.before && s->cursor.offset == start.offset;
             return stuck ? tc_fail(err, TC_E_MALFORMED, start.offset, "nothing more can be read")
                          : status;
         }
-        if (s->ordered && s->count > d.before) {
+        if (s->ordered && s->held.count > d.before) {
             return TC_OK; /* as if it had paused */
         }
-        s->count = d.before;
+        forget_after(s, d.before);
         s->cursor = start;
         if (!stream_pool_grow(p)) {
             s->done = true;
@@ -496,14 +471,14 @@ static tc_status input_failed(struct tc_source_stream *s, tc_status status, stru
 static tc_status refill(struct tc_source_stream *s)
 {
     TC_TRY(keep_waiting(s));
-    while (!s->done && (is_whole(s) || s->count <= s->pool->batch)) {
+    while (!s->done && (is_whole(s) || s->held.count <= s->pool->batch)) {
         struct tc_error err = {0};
-        size_t before = s->count;
+        size_t before = s->held.count;
         tc_status status = decode_some(s, &err);
-        if (status == TC_OK || s->count > before) {
+        if (status == TC_OK || s->held.count > before) {
             tc_status packed = pack_strings(s);
             if (packed != TC_OK) {
-                s->count = before; /* their strings die with the room */
+                forget_after(s, before); /* their strings die with the room */
                 status = status == TC_OK ? packed : status;
             }
         }
@@ -513,11 +488,12 @@ static tc_status refill(struct tc_source_stream *s)
         report_progress(s, s->done ? s->input->bytes.len : s->cursor.offset);
         tc_input_pass(s->input, s->reported);
     }
-    if (s->done && s->count > 0 && s->count < s->cap) {
-        TC_TRY(resize(s, s->count));
+    if (s->done) {
+        tc_held_trim(&s->held);
+        count_held(s);
     }
     TC_TRY(sort_events(s));
-    s->ready = s->done ? s->count : s->count - s->pool->batch;
+    s->ready = s->done ? s->held.count : s->held.count - s->pool->batch;
     return TC_OK;
 }
 
@@ -528,7 +504,7 @@ tc_status tc_source_stream_next(void *context, const struct tc_event **out)
         TC_TRY(refill(s));
     }
     if (s->next < s->ready) {
-        *out = s->order[s->next++];
+        *out = s->held.order[s->next++];
         bool dated = tc_time_is_date((*out)->time_ns);
         s->since_boot += !dated && (*out)->uptime_ns != TC_TIME_NONE;
         s->timeless += (*out)->uptime_ns == TC_TIME_NONE && is_undated(*out);

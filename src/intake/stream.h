@@ -20,6 +20,7 @@
 #include "codec/codec.h"
 #include "event/event.h"
 #include "event/fields.h"
+#include "intake/held.h"
 #include "intake/hints.h"
 #include "intake/input.h"
 
@@ -58,7 +59,6 @@ struct tc_stream_pool {
     struct tc_hints *hints; /* for events that name a node --boot-time knows; may be NULL */
     struct tc_room strings;
     struct tc_room scratch;
-    struct tc_event *carry; /* a batch on its way to the front of an array */
     const void **sort_scratch;
     size_t sort_cap;
     tc_stream_error_fn error;
@@ -77,8 +77,8 @@ void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t o
 void tc_stream_pool_fini(struct tc_stream_pool *p);
 
 /*
- * Invariants: order[next..ready) are events that may leave, order[ready..count) wait for the
- * next batch; all strings of events[0..count) lie in the input's bytes or in strings.
+ * Invariants: held.order[next..ready) are events that may leave, those from ready on wait for the
+ * next batch; all strings of held events lie in the input's bytes or in strings.
  */
 struct tc_source_stream {
     struct tc_stream_pool *pool;
@@ -86,10 +86,8 @@ struct tc_source_stream {
     uint32_t source;
     int64_t undated_slot; /* by the content, once an event has no date; -1 */
     struct tc_codec_cursor cursor;
-    struct tc_event *events;
-    const void **order;
-    size_t count;
-    size_t cap;
+    struct tc_held held;
+    size_t held_bytes; /* as the pool has counted them, strings too */
     size_t next;
     size_t ready;
     char *strings;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "offline/pipeline.h"
 
+#include "event/copy.h"
 #include "intake/inputs.h"
 #include "offline/ahead.h"
 #include "offline/digests.h"
@@ -8,8 +9,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Pages of a mapped input are given back in steps of this; a multiple of any page. */
-#define PASS_STEP ((size_t)128 << 10)
+/* Pages of a mapped input are given back in steps of this, one step late; a multiple of any page.
+ */
+#define PASS_STEP ((size_t)64 << 10)
 #define CACHE_LINE 64
 
 /* A stream, as the merge sees it. */
@@ -59,11 +61,14 @@ static tc_status feed_event(void *context, const struct tc_event *ev)
 /*
  * Pages of a mapping that were read: the decoder is done with them, and the events that are left
  * name few strings in them, in the order of the file as a rule. Whoever looks there again reads
- * the file again, so a fleet's files are not all in memory beside its events.
+ * the file again, so a fleet's files are not all in memory beside its events. Events of one time, a
+ * scrape, leave in another order than they stand there: without the step between, each would bring
+ * back what was just given away, for good.
  */
 static void give_back(struct tc_lane *l, const struct tc_input *in, const struct tc_event *ev)
 {
-    size_t to = ev == NULL ? in->bytes.len : (size_t)ev->raw.offset / PASS_STEP * PASS_STEP;
+    size_t at = ev == NULL || ev->raw.offset < PASS_STEP ? 0 : (size_t)ev->raw.offset - PASS_STEP;
+    size_t to = ev == NULL ? in->bytes.len : at / PASS_STEP * PASS_STEP;
     if (in->mapped && to > l->passed) {
         (void)madvise((void *)(uintptr_t)(in->bytes.ptr + l->passed), to - l->passed,
                       MADV_DONTNEED);
@@ -75,8 +80,8 @@ static void give_back(struct tc_lane *l, const struct tc_input *in, const struct
 static void prefetch_next(const struct tc_source_stream *s)
 {
     if (s->next < s->ready) {
-        const char *next = s->order[s->next];
-        for (size_t at = 0; at < sizeof(struct tc_event); at += CACHE_LINE) {
+        const char *next = s->held.order[s->next];
+        for (size_t at = 0; at < TC_EVENT_COPY_MIN + CACHE_LINE; at += CACHE_LINE) {
             __builtin_prefetch(next + at);
         }
     }

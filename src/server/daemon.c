@@ -116,7 +116,6 @@ static void stop(struct tc_daemon *d)
     tc_log_fields(TC_LOG_INFO, "stopping: no new connections, running requests are finished",
                   TC_LOG_NUMBER("connections", (int64_t)tc_net_connections(d->net)));
     d->stopping = true;
-    d->ready = false;
     d->stop_by_ns = tc_mono_ns() + d->config.server_shutdown_timeout;
     tc_gauge(TC_COUNT_READY, 0);
     tc_grpc_health_set(false);
@@ -287,26 +286,6 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
     return TC_OK;
 }
 
-/* The replay is over. */
-static void on_ready(void *context)
-{
-    struct tc_daemon *d = context;
-    struct tc_catch_up_progress done;
-    tc_catch_up_progress(d->catch_up, &done);
-    if (done.batches > 0) {
-        tc_log_fields(TC_LOG_INFO, "replayed what was stored lately",
-                      TC_LOG_NUMBER("batches", (int64_t)done.batches),
-                      TC_LOG_NUMBER("ms", (tc_mono_ns() - d->replay_begin_ns) / 1000000));
-    }
-    if (d->stopping) {
-        return;
-    }
-    d->ready = true;
-    tc_gauge(TC_COUNT_READY, 1);
-    tc_grpc_health_set(true);
-    tc_log(TC_LOG_INFO, "ready", NULL, 0);
-}
-
 static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
 {
     d->runs = tc_run_book_create();
@@ -337,7 +316,6 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
         .bytes_max = d->config.detection_replay_bytes,
         .memory_bytes = d->config.limits_memory,
         .fed = on_fed,
-        .ready = on_ready,
         .context = d,
     };
     return tc_catch_up_create(&config, tc_store_next_number(d->store) - 1, &d->catch_up, err);
@@ -385,7 +363,6 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .pool = d->api_pool,
         .inflater = d->inflater,
         .hub = &d->hub,
-        .ready = &d->ready,
         .stopping = &d->stopping,
         .catch_up = d->catch_up,
         .refresh = tc__daemon_refresh,
@@ -462,7 +439,6 @@ static tc_status listen_all(struct tc_daemon *d, struct tc_error *err)
                      d->api_pool, d->api_address, err);
 }
 
-/* Requests are stored and answered from here on; what is stored is read again meanwhile. */
 static void say_listening(struct tc_daemon *d)
 {
     bool stored = strcmp(d->config.ingest_ack, "stored") == 0;
@@ -515,10 +491,19 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
     return TC_OK;
 }
 
+/* Requests are stored, answered and judged from here on; those that come before the replay has
+ * ended wait for it on the disk. */
+static void be_ready(void)
+{
+    tc_gauge(TC_COUNT_READY, 1);
+    tc_grpc_health_set(true);
+    tc_log(TC_LOG_INFO, "ready", NULL, 0);
+}
+
 tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err)
 {
     say_listening(d);
-    d->replay_begin_ns = tc_mono_ns();
+    be_ready();
     tc_catch_up_start(d->catch_up);
     TC_TRY(tc_source_set_start(d->sources, err));
     int rc = event_base_dispatch(tc_net_base(d->net));

@@ -66,14 +66,12 @@ struct tc_daemon {
     struct event *stop_timer;   /* while draining */
     int64_t armed_ns;           /* when detect_timer is set to, our clock; INT64_MAX: not set */
     int64_t started_ns;
-    int64_t stop_by_ns;      /* monotonic */
-    int64_t replay_begin_ns; /* monotonic */
+    int64_t stop_by_ns; /* monotonic */
     char http_address[TC__ADDRESS_MAX];
     char grpc_address[TC__ADDRESS_MAX];
     char api_address[TC__ADDRESS_MAX];
     char verdict_folder[TC_CONFIG_TEXT_MAX]; /* of the verdict file, at the start */
     bool is_confined;                        /* no other folder can be written to */
-    bool ready;                              /* the replay is over, and it is not stopping */
     bool stopping;
 };
 

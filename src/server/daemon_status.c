@@ -263,7 +263,7 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     struct tc_live_counts live;
     tc_live_counts(tc_detection_live(d->detection), &live);
     tc_json_put_cstr(j, "version", TC_VERSION);
-    tc_json_put_cstr(j, "state", tc_api_state(d->ready, d->stopping));
+    tc_json_put_cstr(j, "state", tc_api_state(d->catch_up, d->stopping));
     tc_json_put_time(j, "started", d->started_ns);
     tc_json_put_i64(j, "uptime_seconds", tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
     tc_json_put_cstr(j, "data_dir", d->options.data_dir);

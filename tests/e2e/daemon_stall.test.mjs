@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request or upload never stops the loop: what is long is read by a thread and fed in turns,
-// listening comes before the replay, and a replay that was cut off leaves nothing unjudged.
+// readiness comes before the replay, and a replay that was cut off leaves nothing unjudged.
 //
 // The bound is on the processor time that the loop's thread spends in one callback, as the daemon
 // measures it: the clock also runs while other processes have the machine.
@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, describe, test } from 'node:test';
 import zlib from 'node:zlib';
-import { Daemon, workspace } from './support/daemon.mjs';
+import { Daemon, run, workspace } from './support/daemon.mjs';
 import { logs, xid48 } from './support/otlp.mjs';
 import { JSON_TYPE, PROTOBUF, call, get, post, sleep, until } from './support/wire.mjs';
 
@@ -140,28 +140,34 @@ describe('the replay', () => {
   };
   const opened = (verdicts) => verdicts.filter((v) => v.status === 'open').map((v) => v.incident_id).sort();
 
-  test('listening and health come before it, and readiness says how far it is', async () => {
+  test('the daemon is ready before it has ended, and says how far it is', async () => {
     const daemon = await copy('early');
-    await daemon.start({ ready: false });
+    await daemon.start({ replayed: false });
     const first = await get(daemon.api, '/readyz');
     assert.equal((await get(daemon.api, '/healthz')).status, 200);
-    assert.equal(first.status, 503);
+    assert.equal(first.status, 200);
     const { state, replay } = JSON.parse(first.body);
     assert.equal(state, 'replaying');
     assert.equal(replay.batches_total, parts + 1);
     assert.ok(replay.batches <= parts && replay.bytes < replay.bytes_total && replay.bytes_total > parts * body.length);
-    assert.equal((await daemon.metrics()).sum('tracecore_ready'), 0);
+    const metrics = await daemon.metrics();
+    assert.deepEqual([metrics.sum('tracecore_ready'), metrics.sum('tracecore_replaying')], [1, 1]);
     assert.equal((await daemon.status()).state, 'replaying');
-    // What comes meanwhile is stored and answered as always, and judged in its turn.
-    assert.equal((await post(daemon.http, 'logs', fault('live-2'))).status, 200);
+    assert.match(run(['status', '--api', `http://${daemon.api}`]).text, new RegExp(`is replaying, .*\\n[^]*replay +\\d of ${parts + 1} batches`, 'u'));
+    assert.match(daemon.log(), new RegExp(`msg="ready"[^]*msg="what was stored lately is read again[^\n]* batches_total=${parts + 1} `, 'u'));
+    // What comes meanwhile is stored and answered as always, and judged in its turn: after all that
+    // was stored before it. A fault that was known already is no news; one that is new comes last.
+    for (const node of ['live-1', 'live-2']) assert.equal((await post(daemon.http, 'logs', fault(node))).status, 200);
     assert.equal(daemon.verdicts().length, 0);
-    await daemon.untilReady();
+    await daemon.untilReplayed();
     const after = JSON.parse((await get(daemon.api, '/readyz')).body);
-    assert.deepEqual(after.replay, { ...after.replay, batches: parts + 1, bytes: replay.bytes_total });
+    assert.deepEqual([after.state, after.replay], ['ready', { ...after.replay, batches: parts + 1, bytes: replay.bytes_total }]);
+    assert.equal((await daemon.metrics()).sum('tracecore_replaying'), 0);
     const verdicts = await daemon.untilVerdicts('all, and the new one', (v) => opened(v).length >= 42, 60000);
     const { verdicts: before } = await stored();
-    for (const id of opened(before)) assert.ok(opened(verdicts).includes(id), id);
-    assert.equal(opened(verdicts).length, new Set(opened(verdicts)).size, 'each is told once');
+    const fresh = opened(verdicts).filter((id) => !opened(before).includes(id));
+    assert.deepEqual([opened(verdicts).length, fresh.length], [42, 1], 'each is told once');
+    assert.equal(verdicts.filter((v) => v.status === 'open').at(-1).incident_id, fresh[0], 'in its turn');
     await assertNoStall(daemon);
     await daemon.stop();
   });
@@ -169,8 +175,8 @@ describe('the replay', () => {
   test('one that is killed again and again tells the same in the end, each once, when its window has passed', async () => {
     const daemon = await copy('killed');
     for (let i = 0; i < 4; i++) {
-      await daemon.start({ ready: false });
-      assert.equal((await get(daemon.api, '/readyz')).status, 503);
+      await daemon.start({ replayed: false });
+      assert.equal(JSON.parse((await get(daemon.api, '/readyz')).body).state, 'replaying');
       await sleep(20 * i);
       await daemon.kill();
       assert.equal(daemon.verdicts().length, 0, 'nothing is told before the end');

@@ -43,7 +43,7 @@ describe('listeners with certificates', { skip: !has && 'openssl is not installe
     issue('expired', 'ca', { days: -1 });
     const tls = { cert: file('server.pem'), key: file('server.key'), client_ca: file('ca.pem') };
     daemon = new Daemon(file('daemon'), { receivers: { otlp: { http: { tls }, grpc: { tls } } }, api: { tls: { cert: tls.cert, key: tls.key } } });
-    await daemon.start({ ready: false });
+    await daemon.start({ replayed: false });
   });
   after(async () => { await daemon?.destroy(); space.remove(); });
 
@@ -68,7 +68,7 @@ describe('listeners with certificates', { skip: !has && 'openssl is not installe
 
   test('status and incidents show a certificate to an API that wants one', async () => {
     const mutual = new Daemon(file('mutual'), { api: { tls: { cert: file('server.pem'), key: file('server.key'), client_ca: file('ca.pem') } } });
-    await mutual.start({ ready: false });
+    await mutual.start({ replayed: false });
     const ask = (command, ...args) => run([command, '--api', `https://${mutual.api}`, '--cacert', file('ca.pem'), ...args]);
     const as = (name) => ['--cert', file(`${name}.pem`), '--key', file(`${name}.key`)];
     const good = ask('status', ...as('client'));

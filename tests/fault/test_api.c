@@ -69,7 +69,6 @@ static struct {
     struct tc_otlp_reader *reader;
 } t;
 static struct tc_warehouse_hub *no_hub;
-static const bool yes = true;
 static const bool no = false;
 
 static void refresh(void *context)
@@ -125,7 +124,6 @@ static int scenario(void)
         .pool = pool,
         .inflater = inflater,
         .hub = &no_hub,
-        .ready = &yes,
         .stopping = &no,
         .refresh = refresh,
         .describe = describe,

@@ -43,15 +43,17 @@ static enum tc_answer show_ready(struct tc_api *a, const struct tc_request *r, s
 {
     struct tc_json_out j = tc_json_object_make(b);
     (void)r;
-    tc_json_put_cstr(&j, "state", tc_api_state(*a->parts.ready, *a->parts.stopping));
+    tc_json_put_cstr(&j, "state", tc_api_state(a->parts.catch_up, *a->parts.stopping));
     tc_api_put_replay(a->parts.catch_up, &j);
     (void)tc_json_end_line(&j);
-    return *a->parts.ready ? TC_ANSWER_OK : TC_ANSWER_BUSY;
+    return *a->parts.stopping ? TC_ANSWER_BUSY : TC_ANSWER_OK;
 }
 
-const char *tc_api_state(bool is_ready, bool is_stopping)
+const char *tc_api_state(const struct tc_catch_up *catch_up, bool is_stopping)
 {
-    return is_ready ? "ready" : is_stopping ? "stopping" : "replaying";
+    struct tc_catch_up_progress p;
+    tc_catch_up_progress(catch_up, &p);
+    return is_stopping ? "stopping" : p.is_replaying ? "replaying" : "ready";
 }
 
 void tc_api_put_replay(const struct tc_catch_up *catch_up, struct tc_json_out *j)

@@ -37,7 +37,6 @@ struct tc_api_parts {
     struct tc_inflater *inflater; /* for who takes no gzip */
     /* The warehouse, when it has been opened; NULL there: warehouse.enabled is false. */
     struct tc_warehouse_hub *const *hub;
-    const bool *ready;
     const bool *stopping;
     struct tc_catch_up *catch_up;
     /* Brings the metrics up to date: what is counted elsewhere is copied. */
@@ -58,7 +57,7 @@ const struct tc_service *tc_api_service(struct tc_api *a);
 
 /* "ready", "replaying" or "stopping"; and how far the replay is, as /readyz and the status say it.
  */
-const char *tc_api_state(bool is_ready, bool is_stopping);
+const char *tc_api_state(const struct tc_catch_up *catch_up, bool is_stopping);
 void tc_api_put_replay(const struct tc_catch_up *catch_up, struct tc_json_out *j);
 
 #endif

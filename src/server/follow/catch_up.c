@@ -15,6 +15,9 @@
 #define TURN_NS (5 * TC_SECOND / 1000)
 /* What detection takes at once: more is read by the thread and fed in turns. */
 #define LEVEL_RECORDS ((uint64_t)8192)
+/* How often the log is told of a replay that goes on, and the words for it. */
+#define SAY_EACH_NS (10 * TC_SECOND)
+#define REPLAYING "what was stored lately is read again; what comes meanwhile is judged after it"
 /* What a record is in the hold, beside its strings. */
 #define RECORD_BYTES ((uint64_t)256)
 /* Senders wait for detection this long; then what they send is read from the store. */
@@ -35,7 +38,8 @@ struct tc_catch_up {
     struct event *turn_event;
     uint64_t from; /* of the replay */
     uint64_t last;
-    bool is_replaying;
+    int64_t begin_ns; /* monotonic: when it began, and when the log was last told of it */
+    int64_t said_ns;
     uint64_t unsettled;     /* batches that are on their way to the disk and for the reader */
     uint64_t wanted;        /* the newest batch that the reader was asked for */
     uint64_t read;          /* all before this one are fed */
@@ -54,29 +58,45 @@ static void note_judged(struct tc_catch_up *c, uint64_t number, int64_t arrival_
 {
     struct tc_judged judged = {number, arrival_ns};
     const struct tc_recheck *recheck = tc_detection_recheck(c->config.detection);
-    if (!c->is_replaying && arrival_ns < tc_recheck_judged_until(recheck)) {
+    if (!c->progress.is_replaying && arrival_ns < tc_recheck_judged_until(recheck)) {
         tc_batch_reader_judged(c->reader, &judged);
     }
+}
+
+static void say_replay(struct tc_catch_up *c, const char *what)
+{
+    const struct tc_catch_up_progress *p = &c->progress;
+    c->said_ns = tc_mono_ns();
+    tc_log_fields(TC_LOG_INFO, what, TC_LOG_NUMBER("batches", (int64_t)p->batches),
+                  TC_LOG_NUMBER("batches_total", (int64_t)p->batches_total),
+                  TC_LOG_NUMBER("bytes", (int64_t)p->bytes),
+                  TC_LOG_NUMBER("bytes_total", (int64_t)p->bytes_total),
+                  TC_LOG_NUMBER("ms", (c->said_ns - c->begin_ns) / 1000000));
 }
 
 static tc_status end_replay(struct tc_catch_up *c)
 {
     TC_TRY(tc_detection_end_replay(c->config.detection, c->config.started_ns));
-    c->is_replaying = false;
     c->progress.is_replaying = false;
+    tc_gauge(TC_COUNT_REPLAYING, 0);
     note_judged(c, c->last, c->config.started_ns);
-    c->config.ready(c->config.context);
+    if (c->progress.batches > 0) {
+        say_replay(c, "replayed what was stored lately");
+    }
     return TC_OK;
 }
 
 static void count_batch(struct tc_catch_up *c)
 {
     const struct tc_chunk *chunk = c->chunk;
-    if (c->is_replaying) {
+    if (c->progress.is_replaying) {
         c->progress.batches++;
         c->progress.bytes += chunk->body_bytes;
         tc_count(TC_COUNT_REPLAYED_BATCHES, 1);
         tc_count(TC_COUNT_REPLAYED_BYTES, chunk->body_bytes);
+        if (tc_mono_ns() - c->said_ns >= SAY_EACH_NS) {
+            say_replay(c, REPLAYING);
+        }
     }
     c->read = chunk->number + 1;
     note_judged(c, chunk->number, chunk->arrival_ns);
@@ -86,7 +106,7 @@ static tc_status feed_chunk(struct tc_catch_up *c)
 {
     struct tc_detection *d = c->config.detection;
     struct tc_chunk *chunk = c->chunk;
-    if (c->is_replaying && chunk->number > c->last) {
+    if (c->progress.is_replaying && chunk->number > c->last) {
         TC_TRY(end_replay(c));
     }
     if (chunk->is_end) { /* its number was looked at above, and may be the end of the replay */
@@ -168,7 +188,7 @@ static tc_status feed_chunks(struct tc_catch_up *c)
             c->at = 0;
         }
         if (c->chunk == NULL) {
-            return c->is_replaying && c->read > c->last ? end_replay(c) : TC_OK;
+            return c->progress.is_replaying && c->read > c->last ? end_replay(c) : TC_OK;
         }
         tc_status status = feed_chunk(c);
         if (status == TC_E_AGAIN) {
@@ -275,8 +295,8 @@ static tc_status find_beginning(struct tc_catch_up *c, struct tc_error *err)
     tc_evidence_close(evidence);
     TC_TRY(status);
     c->from = span.from;
-    c->progress = (struct tc_catch_up_progress){
-        .is_replaying = true, .batches_total = span.batches, .bytes_total = span.bytes};
+    c->progress =
+        (struct tc_catch_up_progress){.batches_total = span.batches, .bytes_total = span.bytes};
     if (!is_known) {
         judged = (struct tc_judged){span.from - 1, since_ns};
         TC_TRY(tc_judged_write(config->reader.data_dir, &judged, err));
@@ -323,13 +343,17 @@ tc_status tc_catch_up_create(const struct tc_catch_up_config *config, uint64_t l
 
 void tc_catch_up_start(struct tc_catch_up *c)
 {
-    c->is_replaying = true;
+    c->progress.is_replaying = true;
+    c->begin_ns = tc_mono_ns();
+    tc_gauge(TC_COUNT_REPLAYING, 1);
     tc_detection_begin_replay(c->config.detection);
     tc_batch_reader_begin(c->reader, c->from, c->last);
     if (c->from > c->last) { /* nothing: it is over in the loop's first turn */
         c->read = c->last + 1;
         c->progress.batches_total = 0;
         event_active(c->turn_event, 0, 0);
+    } else {
+        say_replay(c, REPLAYING);
     }
 }
 
@@ -358,7 +382,7 @@ void tc_catch_up_destroy(struct tc_catch_up *c)
 
 static bool is_reading(const struct tc_catch_up *c)
 {
-    return c->is_replaying || c->chunk != NULL || c->wanted >= c->read;
+    return c->progress.is_replaying || c->chunk != NULL || c->wanted >= c->read;
 }
 
 bool tc_catch_up_is_behind(const struct tc_catch_up *c)

@@ -36,14 +36,13 @@ struct tc_catch_up_config {
     uint64_t memory_bytes;                /* of all requests: three quarters may wait */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
-    /* The replay is over: all of it was told. */
-    void (*ready)(void *context);
     void *context;
 };
 
 /* Finds out what is to be replayed, up to batch `last`; tc_catch_up_start begins it. */
 TC_CHECKED tc_status tc_catch_up_create(const struct tc_catch_up_config *config, uint64_t last,
                                         struct tc_catch_up **out_catch_up, struct tc_error *err);
+/* The log says when it ends, and every ten seconds how far it is. */
 void tc_catch_up_start(struct tc_catch_up *c);
 /* What was read and not fed is read again after the next start. */
 void tc_catch_up_destroy(struct tc_catch_up *c);
@@ -88,8 +87,8 @@ void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bo
 bool tc_catch_up_is_behind(const struct tc_catch_up *c);
 
 struct tc_catch_up_progress {
-    bool is_replaying;
-    uint64_t batches; /* of the replay, done and in all; bytes are those of their bodies */
+    bool is_replaying; /* until all of it was told */
+    uint64_t batches;  /* of the replay, done and in all; bytes are those of their bodies */
     uint64_t batches_total;
     uint64_t bytes;
     uint64_t bytes_total;

@@ -101,7 +101,7 @@ export class Daemon {
   }
 
   /** Starts it; unless told not to, waits until the replay of what is stored is over. */
-  async start({ ready = true } = {}) {
+  async start({ replayed = true } = {}) {
     assert.ok(binary, 'TC_BINARY names the program to test');
     const words = [...(this.options.prefix ?? []), this.options.program ?? binary, 'serve', '--config', this.configFile, '--announce'];
     const log = fs.openSync(this.logFile, 'a');
@@ -125,15 +125,16 @@ export class Daemon {
     if (announced === 'ended') throw new Error(`the daemon ended: ${JSON.stringify(this.exit)}\n${this.log()}`);
     Object.assign(this, JSON.parse(announced));
     this.pid = this.child.pid;
-    if (ready && this.api) await this.untilReady();
+    if (replayed && this.api) await this.untilReplayed();
     return this;
   }
 
-  /** Waits until /readyz says so. */
-  async untilReady() {
-    await until('the daemon to be ready', async () => {
+  /** Waits until what was stored before is judged: /readyz says how far that is. */
+  async untilReplayed() {
+    await until('the replay to end', async () => {
       if (this.exit) throw new Error(`the daemon ended: ${JSON.stringify(this.exit)}\n${this.log()}`);
-      return (await get(this.api, '/readyz')).status === 200;
+      const answer = await get(this.api, '/readyz');
+      return answer.status === 200 && JSON.parse(answer.body).state === 'ready';
     }, START_MS, 5);
   }
 

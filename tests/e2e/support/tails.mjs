@@ -111,7 +111,7 @@ export async function tails(o) {
     await sleep(chance() * pauseMs);
     if (killAt.has(r) && busy === null) {
       killed++;
-      busy = daemon.kill().then(() => daemon.start({ ready: false })).then(() => { busy = null; });
+      busy = daemon.kill().then(() => daemon.start({ replayed: false })).then(() => { busy = null; });
     }
   }
   await busy;
