@@ -503,7 +503,7 @@ static tc_status in_object(struct tc__otlp_build *b, struct tc__json_in *in,
     if (f == NULL) {
         return tc__json_skip(in, b->limits.depth_max) ? TC_OK : fail(b, in, NULL);
     }
-    if (tc__json_word(in, TC_LIT("null"))) {
+    if (tc__json_is(in, 'n') && tc__json_word(in, TC_LIT("null"))) {
         return TC_OK;
     }
     return f->many ? begin_list(b, in, frame, f) : read_value(b, in, frame, f);

@@ -115,7 +115,11 @@ bool tc__json_unescape(struct tc_slice raw, char *to, size_t *out_length)
     size_t length = 0;
     while (at < end) {
         if (*at != '\\') {
-            to[length++] = *at++;
+            const char *next = memchr(at, '\\', (size_t)(end - at));
+            size_t plain = (size_t)((next == NULL ? end : next) - at);
+            memcpy(to + length, at, plain);
+            length += plain;
+            at += plain;
             continue;
         }
         if (end - at < 2) {
@@ -293,6 +297,10 @@ static bool skip_key(struct tc__json_in *in)
 
 bool tc__json_skip(struct tc__json_in *in, size_t depth_max)
 {
+    tc__json_blank(in);
+    if (!tc__json_is(in, '{') && !tc__json_is(in, '[')) {
+        return skip_scalar(in);
+    }
     uint8_t is_object[SKIP_LEVELS / 8] = {0};
     size_t depth = 0;
     bool closed = false; /* a value was just read */
