@@ -5,19 +5,64 @@
 #include <string.h>
 
 #define INSERTION_MAX 24
+/* Runs in order that are merged: of more, digits take less. */
+#define RUNS_MAX 64
 #define RADIX_BITS 8
 #define RADIX_SIZE 256
 /* Pointers that are moved in one piece of a sort. */
 #define SORT_PIECE ((size_t)4096)
 
-static bool in_order(const struct tc_sort_pair *p, size_t count)
+/* Where runs in order begin, and behind them the end; how many, or RUNS_MAX + 1 for more. */
+static size_t find_runs(const struct tc_sort_pair *p, size_t count, size_t starts[RUNS_MAX + 2])
 {
-    for (size_t i = 1; i < count; i++) {
+    size_t runs = 1;
+    starts[0] = 0;
+    for (size_t i = 1; i < count && runs <= RUNS_MAX; i++) {
         if (p[i].key < p[i - 1].key) {
-            return false;
+            starts[runs++] = i;
         }
     }
-    return true;
+    starts[runs] = count;
+    return runs;
+}
+
+/* Merges [from, middle) and [middle, end); of equal ones the former come first. */
+static void merge_two(const struct tc_sort_pair *a, const struct tc_sort_pair *middle,
+                      const struct tc_sort_pair *end, struct tc_sort_pair *to)
+{
+    const struct tc_sort_pair *b = middle;
+    while (a < middle && b < end) {
+        *to++ = a->key <= b->key ? *a++ : *b++;
+    }
+    size_t rest = (size_t)(middle - a);
+    memcpy(to, a, rest * sizeof *to);
+    memcpy(to + rest, b, (size_t)(end - b) * sizeof *to);
+}
+
+/* What several senders told, each in order: neighbours are merged until one run is left. */
+static void merge_runs(struct tc_sort_pair *pairs, struct tc_sort_pair *scratch,
+                       size_t starts[RUNS_MAX + 2], size_t runs)
+{
+    struct tc_sort_pair *from = pairs;
+    struct tc_sort_pair *to = scratch;
+    size_t count = starts[runs];
+    while (runs > 1) {
+        size_t left = 0;
+        for (size_t i = 0; i < runs; i += 2) {
+            size_t middle = starts[i + 1];
+            size_t end = i + 1 < runs ? starts[i + 2] : middle;
+            merge_two(from + starts[i], from + middle, from + end, to + starts[i]);
+            starts[left++] = starts[i];
+        }
+        starts[left] = count;
+        runs = left;
+        struct tc_sort_pair *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != pairs) {
+        memcpy(pairs, from, count * sizeof *pairs);
+    }
 }
 
 static void insertion(struct tc_sort_pair *p, size_t count)
@@ -69,11 +114,15 @@ static void radix(struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size
 
 void tc_sort_keys(struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size_t count)
 {
-    if (in_order(pairs, count)) {
+    size_t starts[RUNS_MAX + 2];
+    size_t runs = find_runs(pairs, count, starts);
+    if (runs == 1) {
         return;
     }
     if (count <= INSERTION_MAX) {
         insertion(pairs, count);
+    } else if (runs <= RUNS_MAX) {
+        merge_runs(pairs, scratch, starts, runs);
     } else {
         radix(pairs, scratch, count);
     }

@@ -165,18 +165,46 @@ struct tc__value_iter tc__value_iter(struct tc__value v)
     return out;
 }
 
-/* Of pairs only those of an attribute's or a list's count: a message has other members too. */
+/*
+ * The next node of the list; of pairs only those of an attribute's or a list's count: a message has
+ * other members too. Attributes that came before are read where they are. False at the end.
+ */
+static bool tape_find(struct tc__value_iter *it)
+{
+    const struct tc_otlp_tape *tape = it->it.now.doc;
+    for (;;) {
+        size_t at = it->it.now.at;
+        if (at >= it->it.end.at) {
+            if (it->back == 0) {
+                return false;
+            }
+            it->it.now.at = it->back;
+            it->it.end.at = it->back_end;
+            it->back = 0;
+            continue;
+        }
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (!it->pairs || n->type == TC__OTLP_N_PAIR) {
+            return true;
+        }
+        it->it.now.at = n->next;
+        if (n->type == TC__OTLP_N_AGAIN) {
+            it->back = n->next;
+            it->back_end = it->it.end.at;
+            it->it.now.at = n->at;
+            it->it.end.at = n->at + n->length;
+        }
+    }
+}
+
 static bool tape_next(struct tc__value_iter *it, struct tc_slice *out_key, struct tc__value *out)
 {
     const struct tc_otlp_tape *tape = it->it.now.doc;
     struct tc_slice key = TC_EMPTY;
-    size_t at = it->it.now.at;
-    while (at < it->it.end.at && it->pairs && tape->nodes[at].type != TC__OTLP_N_PAIR) {
-        at = tape->nodes[at].next;
-    }
-    if (at >= it->it.end.at) {
+    if (!tape_find(it)) {
         return false;
     }
+    size_t at = it->it.now.at;
     const struct tc__otlp_node *n = &tape->nodes[at];
     it->it.now.at = n->next;
     bool there = true;

@@ -26,6 +26,9 @@ struct tc__value_iter {
     bool any;
     bool pairs; /* AnyValue: {key, value} elements */
     bool tape;
+    /* On a tape, while attributes that came before are read: where to go on behind them; 0. */
+    size_t back;
+    size_t back_end;
 };
 
 /* The member of that name, absent when there is none or v is no object. */

@@ -61,7 +61,7 @@ void tc_directory_reset(struct tc_directory *d)
     struct tc__tables *by = &d->tables;
     /* Anew: to rewind it would have ASan mark all of it, only to have the tables unmark it. */
     tc_arena_init(a, "directory", d->block->bytes, ARENA_BYTES);
-    d->nodes.last = TC_EMPTY;
+    tc__nodes_moved(&d->nodes);
     d->gpus.last_id = 0;
     d->gpu = NULL;
     d->tables = (struct tc__tables){0};
@@ -88,7 +88,7 @@ static void begin_tidy(struct tc_directory *d, struct tc__table *t)
 {
     d->tidy = (struct tc__tidy){.table = t, .order = d->order};
     d->gpu = NULL;
-    d->nodes.last = TC_EMPTY;
+    tc__nodes_moved(&d->nodes);
     if (t == &d->statements.table) {
         tc__statements_moved(&d->statements);
     }

@@ -107,11 +107,14 @@ extern const struct tc__table_kind tc__statement_kind;
 struct tc__nodes {
     struct tc__table table;
     struct tc_slice last; /* a name that a node goes by: events of one node come together */
+    const void *stood;    /* the node of which the last place was told; NULL: entries may move */
 };
 
 /* What a node goes by, that was called `name`. Good until the next call. */
 struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
                                 struct tc_sort_pair *order);
+/* Entries have moved, or will: what is borrowed from the table is let go of. */
+void tc__nodes_moved(struct tc__nodes *n);
 /* An address of a node, which is what it goes by. */
 void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struct tc_slice node,
                              struct tc_sort_pair *order);

@@ -98,10 +98,16 @@ bool tc_directory_is_same_host(struct tc_slice a, struct tc_slice b)
            (longer.len == shorter.len || longer.ptr[shorter.len] == '.');
 }
 
+void tc__nodes_moved(struct tc__nodes *n)
+{
+    n->last = TC_EMPTY;
+    n->stood = NULL;
+}
+
 static struct node *keep_node(struct tc__nodes *n, struct node *known, const struct node *value,
                               struct tc_sort_pair *order)
 {
-    n->last = TC_EMPTY;
+    tc__nodes_moved(n);
     if (!tc__table_has_room(&n->table)) {
         tc__table_make_room(&n->table, order);
         known = tc__table_find(&n->table, value, 0);
@@ -158,9 +164,20 @@ static bool is_news(struct tc_slice known, struct tc_slice said)
     return said.len > 0 && said.len <= TC_SCOPE_TEXT_MAX && !tc_slice_eq(known, said);
 }
 
+/* Whether the node of which the last place was told is said to stand there again. */
+static bool stands_still(const struct node *last, struct tc_slice name, struct tc_slice rack,
+                         struct tc_slice zone)
+{
+    return last != NULL && last->doubts == 0 && tc_slice_eq(last->name, name) &&
+           !is_news(last->rack, rack) && !is_news(last->zone, zone);
+}
+
 void tc__nodes_stand(struct tc__nodes *n, struct tc_slice name, struct tc_slice rack,
                      struct tc_slice zone)
 {
+    if (stands_still(n->stood, name, rack, zone)) {
+        return;
+    }
     struct node key = {.key = tc_directory_host_label(name)};
     struct node *known = tc__table_find(&n->table, &key, 0);
     /* Nothing moves: the event that says so has the name from here. Once there is room it is said
@@ -179,6 +196,7 @@ void tc__nodes_stand(struct tc__nodes *n, struct tc_slice name, struct tc_slice 
         next.doubts = 0;
         (void)tc__table_write(&n->table, known, &next);
     }
+    n->stood = tc_slice_eq(known->name, name) ? known : NULL;
 }
 
 void tc__nodes_each(const struct tc__nodes *n,

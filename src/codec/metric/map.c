@@ -206,6 +206,7 @@ void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *
 {
     s->use = *use;
     s->arena = arena;
+    s->scope_of = 0;
     memset(s->texts, 0, sizeof s->texts);
     memset(s->claims, 0, sizeof s->claims);
 }
@@ -216,6 +217,7 @@ void tc__metric_label_set(struct tc__metric_sample *s, const struct tc__metric_l
     if (value.len > 0 && row->claim > s->claims[row->field]) {
         s->claims[row->field] = row->claim;
         s->texts[row->field] = value;
+        s->scope_of = 0;
     }
 }
 
@@ -374,11 +376,16 @@ static bool is_exporters_own(const struct tc__metric_sample *s)
            tc_slice_contains(s->texts[TC__FIELD_POD], TC_LIT("exporter"));
 }
 
-static void fill_scope(struct tc__metric_sample *s, struct tc_scope *scope)
+static void fill_scope(struct tc__metric_sample *s)
 {
     const struct tc_slice *t = s->texts;
+    struct tc_scope *scope = &s->scope;
     enum tc__metric_about about = (enum tc__metric_about)s->use.row->about;
     int64_t pid = 0;
+    if (s->scope_of == about + 1) {
+        return;
+    }
+    s->scope_of = (uint8_t)(about + 1);
     *scope = TC_SCOPE_NONE;
     scope->node = node_of(s);
     if (about == TC__ABOUT_NODE) {
@@ -386,6 +393,10 @@ static void fill_scope(struct tc__metric_sample *s, struct tc_scope *scope)
     }
     scope->job = t[TC__FIELD_JOB];
     scope->gpu_uuid = gpu_uuid(s);
+    if (scope->gpu_uuid.len > 0 && scope->gpu_uuid.ptr != t[TC__FIELD_UUID].ptr &&
+        scope->gpu_uuid.ptr != t[TC__FIELD_INDEX].ptr) {
+        s->scope_of = 0; /* the arena is used again */
+    }
     if (tc_bdf_parse(t[TC__FIELD_PCI], &scope->pci) != t[TC__FIELD_PCI].len) {
         scope->pci = (struct tc_bdf){0};
     }
@@ -441,7 +452,6 @@ static struct tc_slice device_of(struct tc__metric_sample *s)
 enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value,
                                        struct tc_event *out)
 {
-    struct tc_event ev;
     TC_ASSERT(s->use.row != NULL);
     if (!is_wanted(s)) {
         return TC__METRIC_OTHER;
@@ -455,33 +465,34 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
     if (!isfinite(value)) { /* the scale was too much for it */
         return TC__METRIC_NOT_FINITE;
     }
-    /* As tc_event_init does, which walks all fields: a scrape has many samples. */
-    ev = (struct tc_event){.time_ns = TC_TIME_NONE,
-                           .uptime_ns = TC_TIME_NONE,
-                           .kind = TC_EVENT_METRIC,
-                           .raw = {.source = TC_SOURCE_NONE}};
-    fill_scope(s, &ev.scope);
-    ev.run_id = s->texts[TC__FIELD_RUN];
-    ev.metric.metric = s->use.row->metric;
-    ev.metric.value = value;
-    ev.metric.device = device_of(s);
-    ev.metric.rack = s->texts[TC__FIELD_RACK];
-    ev.metric.zone = s->texts[TC__FIELD_ZONE];
+    fill_scope(s);
+    struct tc_slice device = device_of(s);
     if (!tc_arena_ok(s->arena)) {
         return TC__METRIC_NOMEM;
     }
-    *out = ev;
+    /* As tc_event_init does, which walks all fields: a scrape has many samples. */
+    memset(out, 0, sizeof *out);
+    out->time_ns = TC_TIME_NONE;
+    out->uptime_ns = TC_TIME_NONE;
+    out->kind = TC_EVENT_METRIC;
+    out->raw.source = TC_SOURCE_NONE;
+    out->scope = s->scope;
+    out->run_id = s->texts[TC__FIELD_RUN];
+    out->metric.metric = s->use.row->metric;
+    out->metric.value = value;
+    out->metric.device = device;
+    out->metric.rack = s->texts[TC__FIELD_RACK];
+    out->metric.zone = s->texts[TC__FIELD_ZONE];
     return TC__METRIC_READ;
 }
 
 bool tc__metric_place(const struct tc_event *metric, struct tc_event *out)
 {
-    const struct tc_scope *scope = &metric->scope;
-    if (scope->rank < 0 || (scope->pod.len == 0 && scope->node.len == 0)) {
+    if (!tc__metric_has_place(&metric->scope)) {
         return false;
     }
     tc_event_init(out, TC_EVENT_RANK_PLACE);
-    out->scope = *scope;
+    out->scope = metric->scope;
     out->place.origin = TC_LIT("labels");
     return true;
 }

@@ -124,11 +124,22 @@ struct tc__metric_sample {
     struct tc_arena *arena; /* for the few strings that have to be made */
     struct tc_slice texts[TC__FIELD_COUNT];
     uint8_t claims[TC__FIELD_COUNT];
+    /* What tc__metric_end made of the labels, for the next sample with the same: of a metric about
+     * what scope_of says. Not kept where a string of it had to be made. */
+    uint8_t scope_of; /* enum tc__metric_about + 1; 0: none */
+    struct tc_scope scope;
 };
 
 /* Borrows arena until tc__metric_end, and what it makes of strings stays there. */
 void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *use,
                       struct tc_arena *arena);
+/* Another sample, with the labels of the one that was in s. */
+static inline void tc__metric_begin_again(struct tc__metric_sample *s,
+                                          const struct tc__metric_use *use, struct tc_arena *arena)
+{
+    s->use = *use;
+    s->arena = arena;
+}
 
 /*
  * One label. Value must be as it is meant (unescaped) and live as long as the event; empty
@@ -194,6 +205,12 @@ const char *tc__metric_why(enum tc__metric_verdict verdict);
 /* Makes the event, of kind metric, but for time and raw; *out is untouched unless READ. */
 enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value,
                                        struct tc_event *out);
+
+/* Whether a scope names a rank, and its pod or node. */
+static inline bool tc__metric_has_place(const struct tc_scope *scope)
+{
+    return scope->rank >= 0 && (scope->pod.len > 0 || scope->node.len > 0);
+}
 
 /*
  * Where the labels say that a rank runs: true when they name a rank and its pod or node. *out

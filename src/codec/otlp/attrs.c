@@ -317,7 +317,7 @@ void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct 
 tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
 {
     struct tc_event place;
-    if (!tc__metric_place(ev, &place)) {
+    if (!tc__metric_has_place(&ev->scope)) {
         return TC_OK;
     }
     const struct tc_slice names[] = {ev->scope.job, ev->scope.node,    ev->scope.ns,
@@ -332,6 +332,9 @@ tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
     }
     *slot = hash;
     o->has_places = true;
+    if (!tc__metric_place(ev, &place)) {
+        return TC_OK;
+    }
     place.time_ns = ev->time_ns;
     return tc__decode_emit(&o->decode, &place);
 }

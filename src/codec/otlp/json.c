@@ -318,7 +318,8 @@ static const char *quick_pair(struct tc__otlp_build *b, const struct tc__otlp_fr
     }
     if (keeps) {
         struct tc_slice name = tc_slice_make(key, length);
-        tc__otlp_write_pair(b, b->count, keep, name, tc__otlp_name_in(b, frame, name));
+        tc__otlp_write_pair(b, b->count, keep, name,
+                            tc__otlp_name_by(tc__otlp_names_in(b, frame), name));
         b->count += 2;
     }
     return at + 1;
@@ -380,6 +381,43 @@ static tc_status read_value(struct tc__otlp_build *b, struct tc__json_in *in,
     return read_integer(b, in, frame, f);
 }
 
+/*
+ * The attributes of a list that just began, as long as they are plain and have no blanks between
+ * them. Those of a data point that came before are not read again.
+ */
+static void quick_pairs(struct tc__otlp_build *b, struct tc__json_in *in,
+                        struct tc__otlp_frame *list)
+{
+    const struct tc__otlp_field *f = list->field;
+    const char *start = in->at - 1;
+    const bool keeps = list->keeps && f->keep != TC__OTLP_K_NONE;
+    const bool is_run = tc__otlp_is_run(b, list, f);
+    uint32_t node = b->count;
+    size_t same = is_run ? tc__otlp_same_run(b, list, start, (size_t)(in->end - start)) : 0;
+    if (same > 0) {
+        in->at = start + same - 1;
+        list->first = false;
+        return;
+    }
+    const char *at = in->at;
+    while (list->attributes < b->limits.attributes_max) {
+        at = quick_pair(b, list, at, in->end, f->keep, keeps);
+        if (at == NULL) {
+            return;
+        }
+        list->attributes++;
+        list->first = false;
+        in->at = at;
+        if (at == in->end || *at != ',') {
+            break;
+        }
+        at++;
+    }
+    if (is_run && tc__json_is(in, ']')) {
+        tc__otlp_keep_run(b, start, in->at + 1, node);
+    }
+}
+
 /* A list takes the place of its owner: what is in it is the owner's. */
 static tc_status begin_list(struct tc__otlp_build *b, struct tc__json_in *in,
                             const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
@@ -387,12 +425,15 @@ static tc_status begin_list(struct tc__otlp_build *b, struct tc__json_in *in,
     if (!tc__json_is(in, '[')) {
         return fail_here(b, in, f, "a list is expected");
     }
-    b->frames[b->depth] = *frame;
-    b->frames[b->depth].field = f;
-    b->frames[b->depth].list = true;
-    b->frames[b->depth].first = true;
-    b->depth++;
+    struct tc__otlp_frame *list = &b->frames[b->depth++];
+    *list = *frame;
+    list->field = f;
+    list->list = true;
+    list->first = true;
     in->at++;
+    if (f->is_attributes) {
+        quick_pairs(b, in, list);
+    }
     return TC_OK;
 }
 
@@ -462,7 +503,7 @@ static tc_status in_object(struct tc__otlp_build *b, struct tc__json_in *in,
     if (f == NULL) {
         return tc__json_skip(in, b->limits.depth_max) ? TC_OK : fail(b, in, NULL);
     }
-    if (tc__json_word(in, TC_LIT("null"))) {
+    if (tc__json_is(in, 'n') && tc__json_word(in, TC_LIT("null"))) {
         return TC_OK;
     }
     return f->many ? begin_list(b, in, frame, f) : read_value(b, in, frame, f);

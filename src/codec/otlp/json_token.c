@@ -7,6 +7,8 @@
 
 /* Digits of a number that are looked at; its value needs far fewer. */
 #define NUMBER_MAX 1024
+/* Whole numbers up to this are exact as doubles. */
+#define EXACT_MAX (UINT64_C(1) << 53)
 /* Levels that tc__json_skip can remember: a bit each. */
 #define SKIP_LEVELS 1024
 #define SURROGATE_FIRST 0xd800
@@ -113,7 +115,11 @@ bool tc__json_unescape(struct tc_slice raw, char *to, size_t *out_length)
     size_t length = 0;
     while (at < end) {
         if (*at != '\\') {
-            to[length++] = *at++;
+            const char *next = memchr(at, '\\', (size_t)(end - at));
+            size_t plain = (size_t)((next == NULL ? end : next) - at);
+            memcpy(to + length, at, plain);
+            length += plain;
+            at += plain;
             continue;
         }
         if (end - at < 2) {
@@ -182,11 +188,45 @@ bool tc__json_number_read(struct tc__json_in *in, struct tc__json_number *out)
     return true;
 }
 
+/*
+ * A decimal fraction of few digits: both the digits as a whole number and the power of ten are
+ * exact as doubles, so their quotient is rounded once, as strtod rounds. False for all others.
+ */
+static bool quick_fraction(const struct tc__json_number *n, double *out)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *at = n->raw.ptr + n->negative;
+    const char *end = n->raw.ptr + n->raw.len;
+    const char *point = NULL;
+    uint64_t digits = 0;
+    for (; at < end && digits <= EXACT_MAX; at++) {
+        if (tc_is_digit(*at)) {
+            digits = digits * 10 + (uint64_t)(*at - '0');
+        } else if (*at == '.') { /* there is one at the most */
+            point = at + 1;
+        } else {
+            return false;
+        }
+    }
+    size_t power = point == NULL ? 0 : (size_t)(end - point);
+    if (digits > EXACT_MAX || power >= TC_COUNT(powers)) {
+        return false;
+    }
+    double value = (double)digits / powers[power];
+    *out = n->negative ? -value : value;
+    return true;
+}
+
 bool tc__json_double(const struct tc__json_number *n, double *out)
 {
     char text[NUMBER_MAX + 1];
-    if (n->whole && n->magnitude <= (UINT64_C(1) << 53)) {
+    if (n->whole && n->magnitude <= EXACT_MAX) {
         *out = n->negative ? -(double)n->magnitude : (double)n->magnitude;
+        return true;
+    }
+    if (quick_fraction(n, out)) {
         return true;
     }
     if (n->raw.len > NUMBER_MAX) {
@@ -257,6 +297,10 @@ static bool skip_key(struct tc__json_in *in)
 
 bool tc__json_skip(struct tc__json_in *in, size_t depth_max)
 {
+    tc__json_blank(in);
+    if (!tc__json_is(in, '{') && !tc__json_is(in, '[')) {
+        return skip_scalar(in);
+    }
     uint8_t is_object[SKIP_LEVELS / 8] = {0};
     size_t depth = 0;
     bool closed = false; /* a value was just read */

@@ -39,7 +39,9 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc__value resource, struct tc__o
         }
         io->labels[io->label_count++] = (struct tc__otlp_label){
             .row = row,
-            .value = tc_arena_copy(o->decode.out->scratch, text),
+            .value = tc__decode_lasts(&o->decode, text)
+                         ? text
+                         : tc_arena_copy(o->decode.out->scratch, text),
         };
     }
 }
@@ -93,7 +95,28 @@ struct point {
     int64_t time_ns;
     double value;
     bool has_value;
+    /* Where its attributes are nodes of a tape that follow each other: the first, and how many
+     * pairs; none otherwise. */
+    uint32_t node;
+    uint32_t pairs;
+    bool again; /* an earlier point has them */
 };
+
+/* An attribute, or those of an earlier point. */
+static void find_pairs(const struct tc__otlp_node *n, uint32_t at, struct point *io)
+{
+    if (n->type == TC__OTLP_N_AGAIN) {
+        io->again = io->pairs == 0;
+        io->node = n->at;
+        io->pairs = io->again ? n->length / 2 : UINT32_MAX;
+    } else if (io->pairs == 0) {
+        io->node = at;
+        io->pairs = 1;
+    } else {
+        bool follows = !io->again && at == io->node + 2 * io->pairs;
+        io->pairs = follows ? io->pairs + 1 : UINT32_MAX;
+    }
+}
 
 /* Of a field that came twice the last counts, as protobuf has it. */
 static void read_tape(struct tc__value point, struct point *out)
@@ -103,7 +126,9 @@ static void read_tape(struct tc__value point, struct point *out)
     int64_t time_ns = 0;
     for (size_t at = point.v.at + 1; at < tape->nodes[point.v.at].next; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
-        if (n->keep == TC__OTLP_K_TIME) {
+        if (n->keep == TC__OTLP_K_ATTRIBUTE) {
+            find_pairs(n, (uint32_t)at, out);
+        } else if (n->keep == TC__OTLP_K_TIME) {
             time_ns = n->integer;
         } else if (n->keep == TC__OTLP_K_FLAGS) {
             out->flags = n->integer;
@@ -146,63 +171,6 @@ static void read_json(struct tc__value point, struct point *out)
     out->time_ns = tc__value_unix_nano(point, S("timeUnixNano"));
 }
 
-/*
- * The bytes that the attributes of a point of a tape are made of, where they are those of the body.
- * Points with the same bytes, pairs and first key have the same attributes.
- */
-static bool find_bytes(struct tc__value point, struct tc__otlp_label_set *out)
-{
-    const struct tc_otlp_tape *tape = point.v.doc;
-    const struct tc__otlp_node *first = NULL;
-    const struct tc__otlp_node *last = NULL;
-    out->pairs = 0;
-    for (size_t at = point.v.at + 1; at < tape->nodes[point.v.at].next; at = tape->nodes[at].next) {
-        const struct tc__otlp_node *n = &tape->nodes[at];
-        if (n->keep == TC__OTLP_K_ATTRIBUTE) {
-            first = first == NULL ? n : first;
-            last = n;
-            out->pairs++;
-        }
-    }
-    if (first == NULL || first->own || last->next != (size_t)(last - tape->nodes) + 2 ||
-        last[1].type != TC__OTLP_N_STRING || last[1].own) {
-        return false;
-    }
-    size_t end = (size_t)last[1].at + last[1].length;
-    out->bytes = tc_slice_make(tape->body.ptr + first->at, end - first->at);
-    out->key_length = first->length;
-    return true;
-}
-
-/* The labels of a point that has the attributes of the same point of the metric before. */
-static bool same_labels(struct tc__otlp_label_sets *sets, const struct tc__otlp_label_set *asked,
-                        struct tc__metric_sample *sample)
-{
-    const struct tc__otlp_label_set *known = &sets->of[sets->next];
-    if (sets->next >= sets->count || known->pairs != asked->pairs ||
-        known->key_length != asked->key_length || !tc_slice_eq(known->bytes, asked->bytes)) {
-        return false;
-    }
-    memcpy(sample->texts, known->texts, sizeof sample->texts);
-    memcpy(sample->claims, known->claims, sizeof sample->claims);
-    sets->next++;
-    return true;
-}
-
-static void keep_labels(struct tc__otlp_label_sets *sets, const struct tc__otlp_label_set *asked,
-                        const struct tc__metric_sample *sample)
-{
-    if (sets->next < TC__OTLP_LABEL_SETS) {
-        struct tc__otlp_label_set *to = &sets->of[sets->next++];
-        to->bytes = asked->bytes;
-        to->key_length = asked->key_length;
-        to->pairs = asked->pairs;
-        memcpy(to->texts, sample->texts, sizeof to->texts);
-        memcpy(to->claims, sample->claims, sizeof to->claims);
-        sets->count = sets->next > sets->count ? sets->next : sets->count;
-    }
-}
-
 /* False when a label's text was made for this point, and does not last. */
 static bool add_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                        struct tc__value point, struct tc__metric_sample *sample)
@@ -228,19 +196,53 @@ static bool add_labels(struct tc__otlp *o, const struct tc__otlp_resource *resou
     return lasts;
 }
 
-/* All labels of a point. */
-static void read_labels(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                        struct tc__value point, struct tc__metric_sample *sample)
+/* Whether all labels are in what outlives the call. */
+static bool all_last(const struct tc__otlp *o, const struct tc__metric_sample *sample)
+{
+    for (size_t i = 0; i < TC__FIELD_COUNT; i++) {
+        if (sample->texts[i].len > 0 && !tc__decode_lasts(&o->decode, sample->texts[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The labels of a point: those of the same point of the metric before where they are the same,
+ * otherwise kept for the next metric; in *scratch where there is no room.
+ */
+static struct tc__otlp_label_set *read_labels(struct tc__otlp *o,
+                                              const struct tc__otlp_resource *resource,
+                                              struct tc__value v, const struct point *point,
+                                              const struct tc__metric_use *use,
+                                              struct tc__otlp_label_set *scratch)
 {
     struct tc__otlp_label_sets *sets = &o->label_sets;
-    struct tc__otlp_label_set asked;
-    if (!point.tape || sets->of == NULL || !find_bytes(point, &asked)) {
-        (void)add_labels(o, resource, point, sample);
-        return;
+    bool has_room = sets->of != NULL && sets->next < TC__OTLP_LABEL_SETS && point->pairs > 0 &&
+                    point->pairs < UINT32_MAX;
+    struct tc__otlp_label_set *set = has_room ? &sets->of[sets->next++] : scratch;
+    if (has_room && sets->next <= sets->count && set->node == point->node &&
+        set->pairs == point->pairs) {
+        tc__metric_begin_again(&set->sample, use, o->decode.out->scratch);
+        return set;
     }
-    if (!same_labels(sets, &asked, sample) && add_labels(o, resource, point, sample)) {
-        keep_labels(sets, &asked, sample);
-    }
+    tc__metric_begin(&set->sample, use, o->decode.out->scratch);
+    bool lasts = add_labels(o, resource, v, &set->sample);
+    set->node = point->node;
+    set->pairs = lasts ? point->pairs : UINT32_MAX;
+    set->lasts = has_room && all_last(o, &set->sample);
+    sets->count = sets->next > sets->count ? sets->next : sets->count;
+    return set;
+}
+
+/* The event of a point. Its strings need not be looked at one by one where its labels last. */
+static tc_status emit_point(struct tc__otlp *o, const struct tc__otlp_label_set *set,
+                            struct tc_event *ev)
+{
+    bool lasts = set->lasts && set->sample.scope_of != 0 &&
+                 (ev->metric.device.len == 0 || tc__decode_lasts(&o->decode, ev->metric.device)) &&
+                 (ev->scope.node.len == 0 || tc__decode_lasts(&o->decode, ev->scope.node));
+    return lasts ? tc__decode_emit_lasting(&o->decode, ev) : tc__decode_emit(&o->decode, ev);
 }
 
 /* mapped: what the metric's name means; NULL when that depends on the point. */
@@ -249,7 +251,7 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
                             struct tc__value point)
 {
     struct tc__metric_use use = {0};
-    struct tc__metric_sample sample;
+    struct tc__otlp_label_set scratch;
     struct tc_event ev;
     struct point said = {0};
     if (mapped == NULL && !map_hardware(name, point, &use)) {
@@ -263,9 +265,9 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     if ((said.flags & FLAG_NO_VALUE) != 0 || !said.has_value) {
         return tc__decode_unknown(&o->decode, "a data point without a value");
     }
-    tc__metric_begin(&sample, mapped != NULL ? mapped : &use, o->decode.out->scratch);
-    read_labels(o, resource, point, &sample);
-    enum tc__metric_verdict verdict = tc__metric_end(&sample, said.value, &ev);
+    struct tc__otlp_label_set *set =
+        read_labels(o, resource, point, &said, mapped != NULL ? mapped : &use, &scratch);
+    enum tc__metric_verdict verdict = tc__metric_end(&set->sample, said.value, &ev);
     if (verdict == TC__METRIC_NOMEM) {
         return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
                        "no room for a data point's text");
@@ -278,7 +280,7 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     }
     ev.time_ns = said.time_ns;
     TC_TRY(tc__otlp_flush(o));
-    TC_TRY(tc__decode_emit(&o->decode, &ev));
+    TC_TRY(emit_point(o, set, &ev));
     return tc__otlp_place(o, &ev);
 }
 
@@ -352,26 +354,83 @@ tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *re
     return read_points(o, resource, name, is_mapped ? &use : NULL, points);
 }
 
+/* What a metric of a tape is: of a member that came twice the last counts, as protobuf has it. */
+struct metric {
+    struct tc_slice name;
+    size_t sum; /* its node; 0: none */
+    size_t gauge;
+    bool is_delta; /* the sum */
+};
+
+static struct metric find_metric(const struct tc_otlp_tape *tape, size_t at)
+{
+    struct metric out = {.name = TC_EMPTY};
+    size_t end = tape->nodes[at].next;
+    for (at++; at < end; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep == TC__OTLP_K_NAME && n->type == TC__OTLP_N_STRING) {
+            out.name = tc__otlp_node_text(tape, n);
+        }
+        out.sum = n->keep == TC__OTLP_K_SUM ? at : out.sum;
+        out.gauge = n->keep == TC__OTLP_K_GAUGE ? at : out.gauge;
+    }
+    for (at = out.sum + 1; out.sum > 0 && at < tape->nodes[out.sum].next;
+         at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep == TC__OTLP_K_TEMPORALITY) {
+            out.is_delta = n->integer == TEMPORALITY_DELTA;
+        }
+    }
+    return out;
+}
+
+/* tc__metric_map of a name that is a place in the body: exporters have some tens of names. */
+static bool map_again(struct tc__otlp_metric_name *names, struct tc_slice name,
+                      struct tc__metric_use *out)
+{
+    if (name.len == 0 || name.len > TC__OTLP_METRIC_NAME_MAX) {
+        return tc__metric_map(name, out);
+    }
+    unsigned middle = (unsigned char)name.ptr[name.len / 2];
+    unsigned last = (unsigned char)name.ptr[name.len - 1];
+    size_t place = (name.len * 7 + middle * 3 + last) % TC__OTLP_METRIC_NAMES;
+    struct tc__otlp_metric_name *known = &names[place];
+    if (known->length != name.len || memcmp(known->text, name.ptr, name.len) != 0) {
+        struct tc__metric_use use = {0};
+        known->length = (uint8_t)name.len;
+        memcpy(known->text, name.ptr, name.len);
+        known->row = tc__metric_map(name, &use) ? use.row : NULL;
+        known->link_at = use.link.len == 0 ? 0 : (uint8_t)(use.link.ptr - name.ptr);
+        known->link_length = (uint8_t)use.link.len;
+    }
+    *out = (struct tc__metric_use){
+        .row = known->row,
+        .link = known->link_length == 0
+                    ? TC_EMPTY
+                    : tc_slice_make(name.ptr + known->link_at, known->link_length),
+    };
+    return known->row != NULL;
+}
+
 tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                struct tc__value metric)
 {
     const struct tc_otlp_tape *tape = metric.v.doc;
     struct tc__metric_use use = {0};
-    struct tc_slice name = tc__value_string(metric, S("name"));
-    bool is_mapped = tc__metric_map(name, &use);
+    const struct metric found = find_metric(tape, metric.v.at);
+    bool is_mapped = map_again(o->metric_names, found.name, &use);
     o->label_sets.next = 0;
-    if (!is_mapped && !is_hardware(name)) {
+    if (!is_mapped && !is_hardware(found.name)) {
         return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }
-    struct tc__value sum = tc__value_get(metric, S("sum"));
-    struct tc__value data = sum.there ? sum : tc__value_get(metric, S("gauge"));
-    if (!data.there) {
+    size_t data = found.sum > 0 ? found.sum : found.gauge;
+    if (data == 0) {
         return tc__decode_unknown(&o->decode, "neither a gauge nor a sum");
     }
-    if (sum.there && tc__value_int(sum, S("aggregationTemporality"), 0) == TEMPORALITY_DELTA) {
+    if (found.is_delta) {
         return tc__decode_unknown(&o->decode, "a sum of differences (delta)");
     }
-    for (size_t at = data.v.at + 1; at < tape->nodes[data.v.at].next; at = tape->nodes[at].next) {
+    for (size_t at = data + 1; at < tape->nodes[data].next; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
         if (n->keep != TC__OTLP_K_POINT) {
             continue;
@@ -380,7 +439,7 @@ tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resourc
         o->decode.raw_length = n->length;
         tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
         tc_status status =
-            read_point(o, resource, name, is_mapped ? &use : NULL,
+            read_point(o, resource, found.name, is_mapped ? &use : NULL,
                        (struct tc__value){.v = {tape, at}, .there = true, .tape = true});
         tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);

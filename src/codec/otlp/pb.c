@@ -19,8 +19,12 @@
 #define TAG_DOUBLE_VALUE 0x21
 /* The largest varint of one byte. */
 #define VARINT_ONE 0x7f
-/* A pair with an empty key and the shortest value that is read the quick way. */
-#define QUICK_PAIR_MIN 7
+/* A pair with an empty key and the shortest value that is read the quick way: a small number. */
+#define QUICK_PAIR_MIN 6
+/* The length of a pair, the tag of its key and the length of that, as one number: the tag is right
+ * and both lengths take one byte. */
+#define SHORT_HEAD_MASK UINT32_C(0x80ff80)
+#define SHORT_HEAD ((uint32_t)TAG_KEY << 8)
 
 static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
 {
@@ -161,7 +165,8 @@ static inline __attribute__((always_inline)) bool quick_value(const struct tc__o
                                                               struct tc__otlp_node *out)
 {
     if (end - at < 3) {
-        return false; /* an empty string, or a small number */
+        out->type = TC__OTLP_N_INT;
+        return end - at == 2 && at[0] == TAG_INT_VALUE && quick_int(at + 1, end, out);
     }
     switch (at[0]) {
     case TAG_STRING_VALUE: {
@@ -236,6 +241,50 @@ quick_pair(const struct tc__otlp_build *b, const unsigned char *at, const unsign
 }
 
 /*
+ * What most pairs are, as quick_pair: all lengths take one byte, and limits allow for them. A text
+ * is read at once.
+ */
+static inline __attribute__((always_inline)) const unsigned char *
+short_pair(const struct tc__otlp_build *b, const unsigned char *at, const unsigned char *end,
+           struct tc__otlp_node *pair, struct tc_slice *out_key)
+{
+    uint32_t head = 0;
+    if (end - at < 4) {
+        return NULL;
+    }
+    memcpy(&head, at, sizeof head);
+    size_t length = head & UINT8_MAX;
+    size_t key = head >> 16 & UINT8_MAX;
+    if ((head & SHORT_HEAD_MASK) != SHORT_HEAD || length >= (size_t)(end - at) ||
+        key + QUICK_PAIR_MIN > length) {
+        return NULL;
+    }
+    const unsigned char *value = at + 3 + key;
+    const uint32_t text = (uint32_t)(length - key - 6);
+    const uint32_t tag = TAG_VALUE | (text + 2) << 8;
+    *out_key = tc_slice_make((const char *)at + 3, key);
+    end = at + 1 + length;
+    memcpy(&head, value, sizeof head);
+    if (head == (tag | TAG_STRING_VALUE << 16 | text << 24)) {
+        tc__otlp_write_place(pair + 1, offset_of(b, value + 4), text);
+        pair[1].type = TC__OTLP_N_STRING;
+        return end;
+    }
+    return (head & UINT16_MAX) == tag && quick_value(b, value + 2, end, pair + 1) ? end : NULL;
+}
+
+/* How many pairs limits and the tape have room for. */
+static uint32_t room_for_pairs(const struct tc__otlp_build *b, const struct tc__otlp_frame *frame,
+                               const struct tc__otlp_field *f)
+{
+    uint32_t nodes = b->cap - b->count;
+    uint32_t room = (nodes < b->left ? nodes : b->left) / 2;
+    size_t max = b->limits.attributes_max;
+    size_t left = max > frame->attributes ? max - frame->attributes : 0;
+    return f->is_attributes && left < room ? (uint32_t)left : room;
+}
+
+/*
  * Pairs come in a row: reads them as long as they are plain, from the first, behind whose tag p is.
  * False when that one is not.
  */
@@ -244,27 +293,31 @@ static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, stru
                                                   const struct tc__otlp_field *f)
 {
     const unsigned tag = (unsigned)f->number << 3 | TC_PB_LENGTH;
-    const size_t max = f->is_attributes ? b->limits.attributes_max : SIZE_MAX;
     const bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    const bool allows =
+        b->limits.key_bytes_max >= VARINT_ONE && b->limits.value_bytes_max >= VARINT_ONE;
+    const struct tc__otlp_names *names = tc__otlp_names_in(b, frame);
     const unsigned char *at = p->at;
     const unsigned char *end = p->end;
-    uint32_t left = b->left;
-    uint32_t count = b->count;
-    size_t attributes = frame->attributes;
+    uint32_t node = b->count;
+    uint32_t count = 0;
     struct tc_slice key;
     if (b->values >= b->limits.depth_max || tag > VARINT_ONE) {
         return false;
     }
-    while (attributes < max && left >= 2 && count + 1 < b->cap) {
-        const unsigned char *behind = quick_pair(b, at, end, &b->nodes[count], &key);
+    const uint32_t room = room_for_pairs(b, frame, f);
+    while (count < room) {
+        const unsigned char *behind = allows ? short_pair(b, at, end, &b->nodes[node], &key) : NULL;
+        if (behind == NULL) {
+            behind = quick_pair(b, at, end, &b->nodes[node], &key);
+        }
         if (behind == NULL) {
             break;
         }
-        left -= 2;
-        attributes++;
+        count++;
         if (keeps) {
-            tc__otlp_write_pair(b, count, f->keep, key, tc__otlp_name_in(b, frame, key));
-            count += 2;
+            tc__otlp_write_pair(b, node, f->keep, key, tc__otlp_name_by(names, key));
+            node += 2;
         }
         p->at = behind;
         if (behind == end || *behind != tag) {
@@ -272,75 +325,29 @@ static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, stru
         }
         at = behind + 1;
     }
-    bool any = left != b->left;
-    b->left = left;
-    b->count = count;
-    frame->attributes = f->is_attributes ? (uint32_t)attributes : frame->attributes;
-    return any;
-}
-
-/*
- * The attributes of a data point, where the last metric had the same bytes at this point: their
- * nodes are copied. False when they are others.
- */
-static bool same_pairs(struct tc__otlp_build *b, struct tc_pb *p, struct tc__otlp_frame *frame)
-{
-    if (b->run_next >= b->run_count) {
-        return false;
-    }
-    const struct tc__otlp_run run = b->runs[b->run_next];
-    if (frame->attributes + run.pairs > b->limits.attributes_max || b->left < 2 * run.pairs ||
-        b->cap - b->count < 2 * run.pairs || (size_t)(p->end - p->at) < run.length ||
-        memcmp(p->at, b->body.ptr + run.at, run.length) != 0) {
-        return false;
-    }
-    uint32_t moved = (uint32_t)offset_of(b, p->at) - run.at;
-    uint32_t later = b->count - run.node;
-    const struct tc__otlp_node *from = &b->nodes[run.node];
-    struct tc__otlp_node *to = &b->nodes[b->count];
-    for (uint32_t i = 0; i < 2 * run.pairs; i++) {
-        to[i] = from[i];
-        to[i].next += later;
-        to[i].at +=
-            from[i].type == TC__OTLP_N_STRING || from[i].type == TC__OTLP_N_PAIR ? moved : 0;
-    }
-    b->count += 2 * run.pairs;
-    b->left -= 2 * run.pairs;
-    frame->attributes += run.pairs;
-    p->at += run.length;
-    b->run_next++;
-    return true;
-}
-
-/* Remembers the attributes of a data point that were just read, from `start` and `node` on. */
-static void keep_run(struct tc__otlp_build *b, const unsigned char *start, const unsigned char *end,
-                     uint32_t node)
-{
-    if (b->run_next < TC__OTLP_RUNS) {
-        b->runs[b->run_next++] = (struct tc__otlp_run){.at = (uint32_t)offset_of(b, start),
-                                                       .length = (uint32_t)(end - start),
-                                                       .node = node,
-                                                       .pairs = (b->count - node) / 2};
-        b->run_count = b->run_next > b->run_count ? b->run_next : b->run_count;
-    }
+    b->left -= 2 * count;
+    b->count = node;
+    frame->attributes += f->is_attributes ? count : 0;
+    return count > 0;
 }
 
 /* Attributes, the first of which p is at: as many as can be read without frames. */
 static bool read_pairs(struct tc__otlp_build *b, struct tc_pb *p, struct tc__otlp_frame *frame,
                        const struct tc__otlp_field *f)
 {
-    bool point = b->has_runs && frame->message->role == TC__OTLP_RECORD && frame->keeps &&
-                 frame->attributes == 0 && f->keep == TC__OTLP_K_ATTRIBUTE;
     const unsigned char *start = p->at;
     uint32_t node = b->count;
-    if (point && same_pairs(b, p, frame)) {
+    bool is_run = tc__otlp_is_run(b, frame, f);
+    size_t same = is_run ? tc__otlp_same_run(b, frame, start, (size_t)(p->end - start)) : 0;
+    if (same > 0) {
+        p->at += same;
         return true;
     }
     if (!quick_pairs(b, p, frame, f)) {
         return false;
     }
-    if (point) {
-        keep_run(b, start, p->at, node);
+    if (is_run) {
+        tc__otlp_keep_run(b, start, p->at, node);
     }
     return true;
 }

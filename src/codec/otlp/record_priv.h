@@ -135,14 +135,13 @@ struct tc__otlp_kernel {
 /* Data points of a metric whose labels are remembered for the next metric of the same resource. */
 #define TC__OTLP_LABEL_SETS 256
 
-/* What the attributes of a data point, and those of its resource, say; by the bytes of the former
- * in the body, from the first key to the last value. */
+/* What the attributes of a data point, and those of its resource, say; by the nodes of the former:
+ * points that have the same nodes have the same attributes. */
 struct tc__otlp_label_set {
-    struct tc_slice bytes;
-    uint32_t key_length; /* of the first key, whose length is not among the bytes */
-    uint32_t pairs;
-    struct tc_slice texts[TC__FIELD_COUNT];
-    uint8_t claims[TC__FIELD_COUNT];
+    uint32_t node;  /* of the first pair */
+    uint32_t pairs; /* UINT32_MAX: of no other point */
+    bool lasts;     /* the labels are in what outlives the call */
+    struct tc__metric_sample sample;
 };
 
 /* Invariant: next <= count <= TC__OTLP_LABEL_SETS. Of one tape and one resource. */
@@ -150,6 +149,18 @@ struct tc__otlp_label_sets {
     struct tc__otlp_label_set *of; /* NULL: none are remembered */
     size_t count;
     size_t next; /* the one that may come again now */
+};
+
+/* Names of metrics, each at its own remainder, and what they mean. */
+#define TC__OTLP_METRIC_NAMES 256
+#define TC__OTLP_METRIC_NAME_MAX 64
+
+struct tc__otlp_metric_name {
+    const struct tc__metric_row *row; /* NULL: nothing reads it */
+    uint8_t length;                   /* 0: none is remembered */
+    uint8_t link_at;                  /* the number of an NVLink in the name */
+    uint8_t link_length;
+    char text[TC__OTLP_METRIC_NAME_MAX];
 };
 
 /* Ranks of which it is remembered that their place was told; a power of two. */
@@ -171,6 +182,7 @@ struct tc__otlp {
     struct tc_event blank_xid;
     struct tc__metric_keys label_keys; /* of the data points of a tape, whose keys last */
     struct tc__otlp_label_sets label_sets;
+    struct tc__otlp_metric_name metric_names[TC__OTLP_METRIC_NAMES];
     struct tc_scan kernel_scan; /* see tc__kmsg_has_literal */
 };
 

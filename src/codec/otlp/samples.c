@@ -82,6 +82,7 @@ static struct tc_slice text_of(const struct tc_otlp_tape *tape, const struct tc_
     case TC__OTLP_N_ARRAY:
     case TC__OTLP_N_PAIRS:
     case TC__OTLP_N_PAIR:
+    case TC__OTLP_N_AGAIN:
         return TC_EMPTY;
     }
     return tc_arena_copy(arena, tc_buf_slice(&b));
@@ -98,6 +99,14 @@ static bool label_of(struct points *p, size_t at, struct tc_sample_label *out)
     out->key = tc__otlp_node_text(p->tape, pair);
     out->value = text_of(p->tape, &p->tape->nodes[at + 1], p->s->arena);
     return out->key.len > 0 && out->value.len > 0;
+}
+
+/* The pairs from one node to another as labels of the point. */
+static void add_labels(struct points *p, size_t at, size_t end)
+{
+    for (; at < end && p->label_count < TC_SAMPLE_LABELS_MAX; at = p->tape->nodes[at].next) {
+        p->label_count += label_of(p, at, &p->labels[p->label_count]);
+    }
 }
 
 static void read_resource(struct points *p, size_t at)
@@ -157,9 +166,9 @@ static void read_point(struct points *p, size_t at, struct point *out)
             out->count = unsigned_of(n);
         } else if (n->keep == TC__OTLP_K_FLAGS) {
             out->no_value = n->type == TC__OTLP_N_INT && (n->integer & FLAG_NO_VALUE) != 0;
-        } else if (n->keep == TC__OTLP_K_ATTRIBUTE && p->label_count < TC_SAMPLE_LABELS_MAX &&
-                   label_of(p, at, &p->labels[p->label_count])) {
-            p->label_count++;
+        } else if (n->keep == TC__OTLP_K_ATTRIBUTE) {
+            bool again = n->type == TC__OTLP_N_AGAIN;
+            add_labels(p, again ? n->at : at, again ? n->at + n->length : n->next);
         }
     }
     add_resource_labels(p);

@@ -165,3 +165,37 @@ struct tc__otlp_node *tc__otlp_value_node(struct tc__otlp_build *b,
     }
     return tc__otlp_add(b, f->keep, type);
 }
+
+size_t tc__otlp_same_run(struct tc__otlp_build *b, struct tc__otlp_frame *frame, const void *at,
+                         size_t room)
+{
+    if (b->run_next >= b->run_count || b->count >= b->cap) {
+        return 0;
+    }
+    const struct tc__otlp_run *run = &b->runs[b->run_next];
+    if (frame->attributes + run->pairs > b->limits.attributes_max || b->left < 2 * run->pairs ||
+        room < run->length || memcmp(at, b->body.ptr + run->at, run->length) != 0) {
+        return 0;
+    }
+    struct tc__otlp_node *n = tc__otlp_add(b, TC__OTLP_K_ATTRIBUTE, TC__OTLP_N_AGAIN);
+    n->at = run->node;
+    n->length = 2 * run->pairs;
+    b->left -= 2 * run->pairs;
+    frame->attributes += run->pairs;
+    b->run_next++;
+    return run->length;
+}
+
+void tc__otlp_keep_run(struct tc__otlp_build *b, const void *at, const void *end, uint32_t node)
+{
+    if (b->run_next >= TC__OTLP_RUNS || b->count == node) {
+        return;
+    }
+    b->runs[b->run_next++] = (struct tc__otlp_run){
+        .at = (uint32_t)((const char *)at - b->body.ptr),
+        .length = (uint32_t)((const char *)end - (const char *)at),
+        .node = node,
+        .pairs = (b->count - node) / 2,
+    };
+    b->run_count = b->run_next > b->run_count ? b->run_next : b->run_count;
+}

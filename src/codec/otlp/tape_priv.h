@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum tc__otlp_node_type {
     TC__OTLP_N_MESSAGE, /* at, length: its bytes in the body */
@@ -32,6 +33,9 @@ enum tc__otlp_node_type {
     TC__OTLP_N_ARRAY,
     TC__OTLP_N_PAIRS,
     TC__OTLP_N_PAIR, /* at, length: the key; the value follows if there is one */
+    /* The attributes of a data point that came before: at, length: their nodes on this tape, two
+     * for each pair */
+    TC__OTLP_N_AGAIN,
 };
 
 struct tc__otlp_node {
@@ -51,6 +55,13 @@ struct tc__otlp_node {
 };
 
 _Static_assert(sizeof(struct tc__otlp_node) == 16, "a tape is as long as its nodes");
+/* See tc__otlp_write_kind; little-endian as base/pb.h is. */
+_Static_assert(offsetof(struct tc__otlp_node, next) == 8 &&
+                   offsetof(struct tc__otlp_node, keep) == 12 &&
+                   offsetof(struct tc__otlp_node, type) == 13 &&
+                   offsetof(struct tc__otlp_node, own) == 14 &&
+                   offsetof(struct tc__otlp_node, name) == 15,
+               "half of a node is one number");
 
 static inline struct tc_slice tc__otlp_node_text(const struct tc_otlp_tape *t,
                                                  const struct tc__otlp_node *n)
@@ -94,7 +105,7 @@ struct tc__otlp_owner {
 #define TC__OTLP_RUNS 1024
 
 struct tc__otlp_run {
-    uint32_t at; /* in the body, behind the first tag */
+    uint32_t at; /* in the body: behind the first tag, or in JSON the list */
     uint32_t length;
     uint32_t node; /* the first, of two for each pair */
     uint32_t pairs;
@@ -172,31 +183,42 @@ static inline void tc__otlp_keep_value(struct tc__otlp_build *b, unsigned keep)
     n->next = ++b->count;
 }
 
+/* The two halves of a node, each written at once: pairs are most of what a tape holds. */
+static inline void tc__otlp_write_place(struct tc__otlp_node *n, size_t at, size_t length)
+{
+    uint64_t place = (uint64_t)at | (uint64_t)length << 32;
+    memcpy((char *)n, &place, sizeof place);
+}
+
+static inline void tc__otlp_write_kind(struct tc__otlp_node *n, uint32_t next, unsigned keep,
+                                       unsigned type, uint8_t name)
+{
+    uint64_t kind = next | (uint64_t)(keep | type << 8 | (unsigned)name << 24) << 32;
+    memcpy((char *)n + offsetof(struct tc__otlp_node, next), &kind, sizeof kind);
+}
+
 /* Writes a pair to node number `at`, whose value was written one node further on. */
 static inline void tc__otlp_write_pair(struct tc__otlp_build *b, uint32_t at, unsigned keep,
                                        struct tc_slice key, uint8_t name)
 {
     struct tc__otlp_node *pair = &b->nodes[at];
-    pair[0].at = (uint32_t)(key.ptr - b->body.ptr);
-    pair[0].length = (uint32_t)key.len;
-    pair[0].next = at + 2;
-    pair[0].keep = (uint8_t)keep;
-    pair[0].type = TC__OTLP_N_PAIR;
-    pair[0].own = false;
-    pair[0].name = name;
-    pair[1].next = at + 2;
-    pair[1].keep = TC__OTLP_K_VALUE;
-    pair[1].own = false;
-    pair[1].name = 0;
+    tc__otlp_write_place(pair, (size_t)(key.ptr - b->body.ptr), key.len);
+    tc__otlp_write_kind(pair, at + 2, keep, TC__OTLP_N_PAIR, name);
+    tc__otlp_write_kind(pair + 1, at + 2, TC__OTLP_K_VALUE, pair[1].type, 0);
 }
 
-/* What attrs.c calls a key of that frame, where names are looked up. Keys of a record come in any
- * order (the Collector's are those of a Go map), so that of the record before does not help. */
-static inline uint8_t tc__otlp_name_in(const struct tc__otlp_build *b,
-                                       const struct tc__otlp_frame *frame, struct tc_slice key)
+/* By what keys of that frame are looked up; NULL: they are not. */
+static inline const struct tc__otlp_names *tc__otlp_names_in(const struct tc__otlp_build *b,
+                                                             const struct tc__otlp_frame *frame)
 {
-    bool named = b->names != NULL && frame->message->role == TC__OTLP_RECORD;
-    return named ? tc__otlp_name(b->names, key) : TC__OTLP_NAME_NOT_LOOKED_UP;
+    return frame->message->role == TC__OTLP_RECORD ? b->names : NULL;
+}
+
+/* What attrs.c calls a key. Keys of a record come in any order (the Collector's are those of a Go
+ * map), so that of the record before does not help. */
+static inline uint8_t tc__otlp_name_by(const struct tc__otlp_names *names, struct tc_slice key)
+{
+    return names != NULL ? tc__otlp_name(names, key) : TC__OTLP_NAME_NOT_LOOKED_UP;
 }
 
 /* The frame of the request, which has no field and no node. */
@@ -221,6 +243,22 @@ TC_CHECKED tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__o
                                     const struct tc__otlp_field *f, size_t at, size_t length);
 /* The topmost frame's message ends. */
 void tc__otlp_end(struct tc__otlp_build *b);
+
+/* Whether what comes under field f of the frame are the first attributes of a data point. */
+static inline bool tc__otlp_is_run(const struct tc__otlp_build *b,
+                                   const struct tc__otlp_frame *frame,
+                                   const struct tc__otlp_field *f)
+{
+    return b->has_runs && frame->message->role == TC__OTLP_RECORD && frame->keeps &&
+           frame->attributes == 0 && f->keep == TC__OTLP_K_ATTRIBUTE;
+}
+
+/* The bytes from `at` on that are those of the same point of the metric before, whose attributes
+ * become this point's; 0 when they are others. There are `room` bytes. */
+size_t tc__otlp_same_run(struct tc__otlp_build *b, struct tc__otlp_frame *frame, const void *at,
+                         size_t room);
+/* Remembers attributes that were just read, whose nodes are all from `node` on. */
+void tc__otlp_keep_run(struct tc__otlp_build *b, const void *at, const void *end, uint32_t node);
 
 /* Room for the value of field f of the frame: the node to write, or NULL when it is not kept. */
 struct tc__otlp_node *tc__otlp_value_node(struct tc__otlp_build *b,

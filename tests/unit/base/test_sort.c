@@ -47,7 +47,7 @@ static void check_keys(size_t count)
     assert_true(count == 0 || memcmp(pairs, wanted, count * sizeof pairs[0]) == 0);
 }
 
-/* Around the switch from insertion to radix sort, and beyond it. */
+/* Around the switch from insertion to merging and radix sort, and beyond it. */
 static const size_t COUNTS[] = {0, 1, 2, 3, 23, 24, 25, 26, 100, 257, MOST};
 #define COUNT_COUNT (sizeof COUNTS / sizeof COUNTS[0])
 
@@ -100,6 +100,28 @@ static void one_key_out_of_place_is_found_wherever_it_is(void **state)
         }
         pairs[at].key = at == 0 ? 8 : 6;
         check_keys(40);
+    }
+}
+
+/* As events of several senders come: around the number of runs that are merged. */
+static void runs_in_order_come_out_stable(void **state)
+{
+    (void)state;
+    static const size_t runs[] = {2, 3, 5, 8, 63, 64, 65, 66, 100};
+    uint64_t seed = 3;
+    for (size_t r = 0; r < sizeof runs / sizeof runs[0]; r++) {
+        for (uint64_t spread = 1; spread <= 1000; spread *= 10) {
+            size_t count = 0;
+            for (size_t run = 0; run < runs[r]; run++) {
+                uint64_t key = next_random(&seed) % 50;
+                size_t length = 1 + next_random(&seed) % 30;
+                for (size_t i = 0; i < length; i++) {
+                    pairs[count++].key = key;
+                    key += next_random(&seed) % spread;
+                }
+            }
+            check_keys(count);
+        }
     }
 }
 
@@ -179,6 +201,7 @@ int main(void)
         cmocka_unit_test(random_keys_come_out_as_from_qsort_and_stable),
         cmocka_unit_test(equal_sorted_and_reversed_keys_come_out_right),
         cmocka_unit_test(one_key_out_of_place_is_found_wherever_it_is),
+        cmocka_unit_test(runs_in_order_come_out_stable),
         cmocka_unit_test(keys_in_order_leave_the_scratch_alone),
         cmocka_unit_test(pointers_come_out_stable_within_the_promised_comparisons),
     };

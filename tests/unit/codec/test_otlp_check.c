@@ -21,6 +21,7 @@
 static struct {
     struct tc_otlp_reader *reader;
     struct tc_otlp_counts counts;
+    struct tc_otlp_tape tape; /* of the last body, whose bytes are gone */
     struct tc_error err;
 } t;
 
@@ -50,6 +51,7 @@ static tc_status check(enum tc_otlp_signal signal, enum tc_otlp_form form, const
     tc_status status =
         tc_otlp_check(t.reader, signal, form, tc_slice_make(copy, len), &tape, &t.err);
     t.counts = tape.counts;
+    t.tape = tape;
     assert_true(status == TC_OK || t.err.offset <= len);
     assert_true(status == t.err.status);
     free(copy);
@@ -572,16 +574,25 @@ static void records_over_a_limit_are_rejected_and_the_rest_is_taken(void **state
 #define DATA_POINT(a, b) "{\"attributes\":[" KV("a", a) "," KV("b", b) "],\"asDouble\":1}"
 #define SCRAPED(points) "{\"name\":\"m\",\"gauge\":{\"dataPoints\":[" points "]}}"
 
-/* The attributes of the tape in the order of its nodes: "a=1,b=2;". */
-static void list_attributes(const struct tc_otlp_tape *tape, char *out, size_t size)
+/* The attributes of the tape in the order of its nodes: "a=1,b=2;". How many were not read again.
+ */
+static size_t list_attributes(const struct tc_otlp_tape *tape, char *out, size_t size)
 {
     size_t len = 0;
+    size_t again = 0;
     out[0] = '\0';
     for (size_t at = 0; at < tape->count; at++) {
         const struct tc__otlp_node *n = &tape->nodes[at];
-        if (n->type == TC__OTLP_N_PAIR) {
-            assert_int_equal(n->next, at + 2);
-            assert_int_equal(n[1].next, at + 2);
+        bool is_again = n->type == TC__OTLP_N_AGAIN;
+        size_t from = is_again ? n->at : at;
+        size_t to = is_again ? from + n->length : n->type == TC__OTLP_N_PAIR ? at + 2 : at;
+        assert_true(!is_again || (to <= at && n->length > 0));
+        again += is_again;
+        for (; from < to; from += 2) {
+            n = &tape->nodes[from];
+            assert_int_equal(n->type, TC__OTLP_N_PAIR);
+            assert_int_equal(n->next, from + 2);
+            assert_int_equal(n[1].next, from + 2);
             assert_int_equal(n[1].type, TC__OTLP_N_STRING);
             struct tc_slice key = tc__otlp_node_text(tape, n);
             struct tc_slice value = tc__otlp_node_text(tape, n + 1);
@@ -589,6 +600,7 @@ static void list_attributes(const struct tc_otlp_tape *tape, char *out, size_t s
                 (size_t)snprintf(out + len, size - len, "%.*s=%.*s ", TC_FMT(key), TC_FMT(value));
         }
     }
+    return again;
 }
 
 /* Data points with the attributes of the metric before, some of them over a limit. */
@@ -599,15 +611,38 @@ static void attributes_that_come_again_are_what_they_were(void **state)
         const char *metrics;
         const char *attributes;
         uint64_t rejected;
+        size_t again[2]; /* in protobuf, in JSON */
     } cases[] = {
         {SCRAPED(DATA_POINT("1", "2") "," DATA_POINT("3", "4")) "," SCRAPED(
              DATA_POINT("1", "2") "," DATA_POINT("3", "4") "," DATA_POINT("5", "6")) "," //
          SCRAPED(DATA_POINT("3", "4") "," DATA_POINT("1", "2") "," DATA_POINT("5", "6")),
-         "a=1 b=2 a=3 b=4 a=1 b=2 a=3 b=4 a=5 b=6 a=3 b=4 a=1 b=2 a=5 b=6 ", 0},
+         "a=1 b=2 a=3 b=4 a=1 b=2 a=3 b=4 a=5 b=6 a=3 b=4 a=1 b=2 a=5 b=6 ",
+         0,
+         {3, 3}},
         {SCRAPED(
              DATA_POINT("1", "2") "," DATA_POINT("3", "123456789") "," DATA_POINT("5", "6")) "," //
          SCRAPED(DATA_POINT("1", "2") "," DATA_POINT("3", "4") "," DATA_POINT("5", "6")),
-         "a=1 b=2 a=5 b=6 a=1 b=2 a=3 b=4 a=5 b=6 ", 1},
+         "a=1 b=2 a=5 b=6 a=1 b=2 a=3 b=4 a=5 b=6 ",
+         1,
+         {0, 0}},
+        /* A point that was taken back is not read from again. */
+        {SCRAPED(DATA_POINT("1", "2") "," DATA_POINT("3", "123456789")) "," //
+         SCRAPED(DATA_POINT("1", "2")) "," SCRAPED(DATA_POINT("1", "2")),
+         "a=1 b=2 a=1 b=2 a=1 b=2 ",
+         1,
+         {1, 1}},
+        /* More attributes and fewer: in protobuf those of a shorter list are read once. */
+        {SCRAPED(DATA_POINT("1", "2")) "," SCRAPED("{\"attributes\":[" KV(
+             "a", "1") "],"
+                       "\"asDouble\":"
+                       "1}") "," SCRAPED(DATA_POINT("1",
+                                                    "2")) "," SCRAPED("{\"attributes\":"
+                                                                      "[" KV("a", "1") "," KV(
+                                                                          "c",
+                                                                          "2") "],\"asDouble\":1}"),
+         "a=1 b=2 a=1 a=1 b=2 a=1 c=2 ",
+         0,
+         {2, 0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[4096];
@@ -620,14 +655,94 @@ static void attributes_that_come_again_are_what_they_were(void **state)
                        cases[i].metrics);
         assert_true(tc_otlp_write(tc_slice_cstr(text), false, &bytes, &length));
         tc_otlp_reader_limit(t.reader, &SMALL);
-        assert_int_equal(tc_otlp_check(t.reader, TC_OTLP_METRICS, TC_OTLP_PROTOBUF,
-                                       tc_slice_make(bytes, length), &tape, &t.err),
-                         TC_OK);
-        assert_int_equal(tape.counts.rejected, cases[i].rejected);
-        list_attributes(&tape, list, sizeof list);
-        assert_string_equal(list, cases[i].attributes);
+        for (int json = 0; json < 2; json++) {
+            struct tc_slice body = json ? tc_slice_cstr(text) : tc_slice_make(bytes, length);
+            assert_int_equal(tc_otlp_check(t.reader, TC_OTLP_METRICS,
+                                           json ? TC_OTLP_JSON : TC_OTLP_PROTOBUF, body, &tape,
+                                           &t.err),
+                             TC_OK);
+            assert_int_equal(tape.counts.rejected, cases[i].rejected);
+            assert_int_equal(list_attributes(&tape, list, sizeof list), cases[i].again[json]);
+            assert_string_equal(list, cases[i].attributes);
+        }
         free(bytes);
     }
+}
+
+/* The number of the tape's node of that sort; there is one. */
+static const struct tc__otlp_node *only_node(const struct tc_otlp_tape *tape, unsigned type)
+{
+    const struct tc__otlp_node *found = NULL;
+    for (size_t at = 0; at < tape->count; at++) {
+        if (tape->nodes[at].type == type) {
+            assert_null(found);
+            found = &tape->nodes[at];
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+/* Around what the quick way reads: 2^53, 22 digits behind the point. */
+static void numbers_in_json_are_what_strtod_makes_of_them(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {
+        "0.1",
+        "-0.0",
+        "-0.1",
+        "61.5",
+        "0.30000000000000004",
+        "123456.789012345",
+        "9007199254740992.0",
+        "9007199254740993.0",
+        "900719925474099.3",
+        "9.007199254740993",
+        "0.0000000000000000000001",
+        "0.00000000000000000000001",
+        "0.9007199254740991000000",
+        "90071992547409.91000000000000000000",
+        "1.5e3",
+        "1E-7",
+        "1.7976931348623157e308",
+        "2.2250738585072014e-308",
+        "4.9e-324",
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[512];
+        struct tc_otlp_tape tape = {0};
+        (void)snprintf(text, sizeof text,
+                       "{\"resourceMetrics\":[{\"scopeMetrics\":[{\"metrics\":[{\"gauge\":"
+                       "{\"dataPoints\":[{\"asDouble\":%s}]}}]}]}]}",
+                       numbers[i]);
+        tc_otlp_reader_limit(t.reader, &TC_OTLP_LIMITS_DEFAULT);
+        assert_int_equal(tc_otlp_check(t.reader, TC_OTLP_METRICS, TC_OTLP_JSON, tc_slice_cstr(text),
+                                       &tape, &t.err),
+                         TC_OK);
+        double wanted = strtod(numbers[i], NULL);
+        assert_memory_equal(&only_node(&tape, TC__OTLP_N_DOUBLE)->number, &wanted, sizeof wanted);
+    }
+}
+
+/* Lengths of a value around those that the quick way reads, and at the end of the body. */
+static void short_values_of_protobuf_are_read_whichever_way(void **state)
+{
+    (void)state;
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x18\x05"), TC_OK);
+    assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 5);
+    assert_int_equal(LOG("\x32\x06\x0a\x00\x12\x02\x18\x7f"), TC_OK);
+    assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 127);
+    assert_int_equal(LOG("\x32\x08\x0a\x01k\x12\x03\x18\x80\x01"), TC_OK);
+    assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 128);
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x0a\x00"), TC_OK);
+    assert_int_equal(only_node(&t.tape, TC__OTLP_N_STRING)->length, 0);
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x10\x01"), TC_OK);
+    assert_int_equal(only_node(&t.tape, TC__OTLP_N_BOOL)->integer, 1);
+    assert_int_equal(LOG("\x32\x05\x0a\x01k\x12\x00"), TC_OK);
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x18\x85"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x0a\x85"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x06\x0a\x01k\x12\x01\x18"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x03\x18\x05"), TC_E_MALFORMED);
 }
 
 static void bodies_that_are_too_large_or_too_full_are_refused(void **state)
@@ -670,6 +785,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(records_over_a_limit_are_rejected_and_the_rest_is_taken,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(attributes_that_come_again_are_what_they_were, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(numbers_in_json_are_what_strtod_makes_of_them, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(short_values_of_protobuf_are_read_whichever_way, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(bodies_that_are_too_large_or_too_full_are_refused, setup,
                                         teardown),
