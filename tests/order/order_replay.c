@@ -24,10 +24,11 @@ static size_t golden_len;
 
 const char *__asan_default_options(void);
 /* Windows are 500 MiB of address space: to mark what is free in them would take most of the time.
- * Every other test has the marks. */
+ * Every other test has the marks; and without them there is no use in keeping what was freed. */
 const char *__asan_default_options(void)
 {
-    return "allow_user_poisoning=0:poison_heap=0";
+    return "allow_user_poisoning=0:poison_heap=0:quarantine_size_mb=0:"
+           "thread_local_quarantine_size_kb=0";
 }
 
 static void need(bool ok, const char *what, const char *name)
