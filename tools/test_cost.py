@@ -5,10 +5,10 @@
 usage: tools/test_cost.py [--preset asan|release] [--node] [--jobs N] [REGEX]
 
 Runs the tests of build/PRESET whose name matches, and prints one line for each, the dearest first:
-seconds of processor time, of them user and system, wall time, exit status, name. In the release
-build, only its own tests: those labelled gate; in others, all but those. --node: instead, the files
-of tests/e2e and tests/schema, against build/release/tracecore. Children that nobody waits for are
-not counted.
+seconds of processor time, of them user and system, thousands of page faults, wall time, exit status,
+name. In the release build, only its own tests: those labelled gate; in others, all but those. --node:
+instead, the files of tests/e2e and tests/schema, against build/release/tracecore. Children that nobody
+waits for are not counted.
 """
 import argparse
 import json
@@ -57,7 +57,8 @@ def cost(test):
     wall = time.monotonic() - began
     code = os.waitstatus_to_exitcode(status)
     print(f"{used.ru_utime + used.ru_stime:8.2f} status {code} {name}", file=sys.stderr, flush=True)
-    return used.ru_utime + used.ru_stime, used.ru_utime, used.ru_stime, wall, code, name
+    return (used.ru_utime + used.ru_stime, used.ru_utime, used.ru_stime, used.ru_minflt / 1000, wall, code,
+            name)
 
 
 def main():
@@ -72,8 +73,9 @@ def main():
     with ThreadPoolExecutor(options.jobs) as pool:
         costs = sorted(pool.map(cost, chosen), reverse=True)
     for line in costs:
-        print("%8.2f user %7.2f sys %6.2f wall %7.2f status %d %s" % line)
-    print("%8.2f user %7.2f sys %6.2f of %d tests" % (*(sum(c[i] for c in costs) for i in range(3)), len(costs)))
+        print("%8.2f user %7.2f sys %6.2f faults %6.0f wall %7.2f status %d %s" % line)
+    print("%8.2f user %7.2f sys %6.2f faults %6.0f of %d tests"
+          % (*(sum(c[i] for c in costs) for i in range(4)), len(costs)))
 
 
 if __name__ == "__main__":

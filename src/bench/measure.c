@@ -9,6 +9,12 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION
+#define CALLGRIND_STOP_INSTRUMENTATION
+#endif
 
 void tc_bench_meter_init(struct tc_bench_meter *m)
 {
@@ -57,4 +63,14 @@ void tc_bench_meter_stop(struct tc_bench_meter *m)
     m->sum.allocs += end.allocs - m->start.allocs;
     m->sum.alloc_bytes += end.alloc_bytes - m->start.alloc_bytes;
     m->sum.instructions += end.instructions - m->start.instructions;
+}
+
+void tc_bench_count_on(void)
+{
+    CALLGRIND_START_INSTRUMENTATION;
+}
+
+void tc_bench_count_off(void)
+{
+    CALLGRIND_STOP_INSTRUMENTATION;
 }

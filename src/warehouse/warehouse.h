@@ -31,7 +31,8 @@ struct tc_warehouse_config {
     const char *data_dir;
     enum tc_warehouse_mode mode;
     size_t memory_bytes; /* of the engine; 0: its default below */
-    unsigned threads;    /* 0: as many as cores */
+    unsigned threads;    /* 0: as many as cores, or one where there is little to do */
+    bool few_rows;       /* WRITE: little will be written */
     int64_t wait_ns;     /* how long another process that has it open is waited for */
     bool own;            /* the daemon itself: never ask a socket */
 };

@@ -17,7 +17,7 @@ import { post, sleep, until } from './support/wire.mjs';
 const space = workspace('warehouse');
 const daemons = [];
 after(async () => { for (const daemon of daemons) await daemon.destroy(); space.remove(); });
-const QUICK = { warehouse: { slice_window: '1s', slice_lateness: '1s' } };
+const QUICK = { warehouse: { threads: 2, slice_window: '1s', slice_lateness: '1s' } };
 const make = (name, config = QUICK, options = {}) => {
   const daemon = new Daemon(space.file(name), config, options);
   daemons.push(daemon);

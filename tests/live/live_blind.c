@@ -65,7 +65,8 @@ const char *__asan_default_options(void);
 /* As in tests/order/order_replay.c. */
 const char *__asan_default_options(void)
 {
-    return "allow_user_poisoning=0:poison_heap=0";
+    return "allow_user_poisoning=0:poison_heap=0:quarantine_size_mb=0:"
+           "thread_local_quarantine_size_kb=0:max_uar_stack_size_log=18";
 }
 
 static void need(bool ok, const char *what, const char *name)

@@ -113,12 +113,28 @@ static tc_status fail_on(struct side *s, size_t bucket)
     return s->written;
 }
 
+/* Most tables have few rows: only files that get some are made. */
+static tc_status open_file(struct side *s, size_t bucket)
+{
+    char path[TC_REBUILD_PATH_BYTES + 32];
+    if (s->fds[bucket] >= 0) {
+        return TC_OK;
+    }
+    (void)snprintf(path, sizeof path, "%s/%zu", s->dir, bucket);
+    s->fds[bucket] = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return s->fds[bucket] >= 0 ? TC_OK : fail_on(s, bucket);
+}
+
 static tc_status flush(struct side *s, size_t bucket)
 {
     struct tc_slice bytes =
         tc_slice_make((const char *)s->marks[bucket], s->counts[bucket] * sizeof(struct mark));
     s->counts[bucket] = 0;
-    return bytes.len == 0 || tc_io_write(s->fds[bucket], bytes) ? TC_OK : fail_on(s, bucket);
+    if (bytes.len == 0) {
+        return TC_OK;
+    }
+    TC_TRY(open_file(s, bucket));
+    return tc_io_write(s->fds[bucket], bytes) ? TC_OK : fail_on(s, bucket);
 }
 
 static tc_status take(void *context, const struct tc_rows *rows)
@@ -134,19 +150,6 @@ static tc_status take(void *context, const struct tc_rows *rows)
         s->marks[bucket][s->counts[bucket]++] = mark;
         s->totals[bucket]++;
         s->rows++;
-    }
-    return TC_OK;
-}
-
-static tc_status open_files(struct side *s)
-{
-    for (size_t i = 0; i < BUCKETS; i++) {
-        char path[TC_REBUILD_PATH_BYTES + 32];
-        (void)snprintf(path, sizeof path, "%s/%zu", s->dir, i);
-        s->fds[i] = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (s->fds[i] < 0) {
-            return fail_on(s, i);
-        }
     }
     return TC_OK;
 }
@@ -179,7 +182,6 @@ static tc_status fill(struct side *s, struct tc_warehouse *w, struct tc_error *e
     if (mkdir(s->dir, 0700) != 0 && errno != EEXIST) {
         return fail_on(s, 0);
     }
-    TC_TRY(open_files(s));
     tc_table_select(&sql, s->table);
     struct tc_query query = {.sql = tc_grow_slice(&sql)};
     tc_status status =

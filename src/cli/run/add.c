@@ -19,6 +19,8 @@
 
 /* How long another command that has the database is waited for. */
 #define WAIT_NS (60 * TC_SECOND)
+/* Files up to this size, all of them, are few rows. */
+#define SMALL_BYTES ((off_t)8 << 20)
 
 struct adding {
     const struct tc_run_args *args;
@@ -168,12 +170,23 @@ static void make_parents(const char *dir)
     }
 }
 
+static bool are_small(const struct adding *a)
+{
+    struct stat st;
+    off_t bytes = 0;
+    for (size_t n = 0; n < a->file_count && bytes <= SMALL_BYTES; n++) {
+        bytes += stat(a->files[n].path, &st) == 0 && st.st_size > 0 ? st.st_size : 0;
+    }
+    return bytes <= SMALL_BYTES;
+}
+
 static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
 {
     struct adding *a = context;
     struct tc_warehouse_config config = {.data_dir = a->data_dir,
                                          .mode = a->args->dry_run ? TC_WAREHOUSE_READ
                                                                   : TC_WAREHOUSE_WRITE,
+                                         .few_rows = are_small(a),
                                          .wait_ns = WAIT_NS};
     if (!a->args->dry_run) {
         make_parents(a->data_dir);

@@ -26,6 +26,8 @@
 #define RETRY_MAX_NS (TC_SECOND / 4)
 /* A file that is being made is longer than its headers after so long. */
 #define MAKING_NS (3 * TC_SECOND)
+/* A database up to this size is worked on by one thread. */
+#define SMALL_BYTES ((off_t)8 << 20)
 
 tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *what,
                           const char *message)
@@ -77,18 +79,30 @@ tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out
 
 /* ---- opening ---- */
 
+/* Of a small database each table is one task or two, and a second thread only costs: that it is
+ * woken, and that the first waits in a loop while it has the task. */
+static unsigned thread_count(const struct tc_warehouse_config *config, const char *path)
+{
+    struct stat st;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    bool is_small = stat(path, &st) != 0 || st.st_size <= SMALL_BYTES;
+    if (config->threads > 0) {
+        return config->threads;
+    }
+    bool is_little = config->mode == TC_WAREHOUSE_READ || config->few_rows;
+    return cores <= 0 || (is_small && is_little) ? 1 : (unsigned)cores;
+}
+
 static tc_status make_config(const struct tc__duckdb_api *api,
-                             const struct tc_warehouse_config *config, duckdb_config *out,
-                             struct tc_error *err)
+                             const struct tc_warehouse_config *config, const char *path,
+                             duckdb_config *out, struct tc_error *err)
 {
     char memory[32];
     char threads[16];
     char temp[TC__DUCKDB_PATH_MAX + 16];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned count = config->threads > 0 ? config->threads : cores > 0 ? (unsigned)cores : 1;
     size_t bytes = config->memory_bytes > 0 ? config->memory_bytes : TC_WAREHOUSE_MEMORY_DEFAULT;
     (void)snprintf(memory, sizeof memory, "%zuKiB", bytes / 1024);
-    (void)snprintf(threads, sizeof threads, "%u", count);
+    (void)snprintf(threads, sizeof threads, "%u", thread_count(config, path));
     (void)snprintf(temp, sizeof temp, "%s/" TC__DUCKDB_TEMP_DIR, config->data_dir);
     const char *const options[][2] = {
         {"access_mode", config->mode == TC_WAREHOUSE_READ ? "READ_ONLY" : "READ_WRITE"},
@@ -305,7 +319,7 @@ static tc_status open_base(const struct tc_warehouse_config *config,
     }
     (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, config->data_dir);
     TC_TRY(look_at_files(config, path, err));
-    TC_TRY(make_config(base->api, config, &options, err));
+    TC_TRY(make_config(base->api, config, path, &options, err));
     bool there = access(path, F_OK) == 0;
     tc_status status =
         open_database(base->api, path, options, config->wait_ns, &base->database, err);

@@ -96,6 +96,8 @@ export class Daemon {
       verdicts: { file: { path: this.verdictFile } },
       // What this machine logs is none of a test's business.
       sources: { kmsg: { enabled: false }, journal: { enabled: false } },
+      // Tables of tests are small: a second thread of DuckDB would only wait in a loop for the first. warehouse_daemon has two.
+      warehouse: { threads: 1 },
     }, config);
     fs.writeFileSync(this.configFile, `${JSON.stringify(this.config, null, 2)}\n`);
   }
