@@ -189,6 +189,10 @@ static tc_status walk_object(struct walk *w, const struct tc__object *o)
         }
         return TC_OK;
     }
+    if (status == TC_E_MALFORMED) {
+        tell(w, "%s", why.message); /* a copy that was fetched */
+        return TC_OK;
+    }
     if (status != TC_OK) {
         return tc_fail(w->err, status, 0, "%s", why.message);
     }

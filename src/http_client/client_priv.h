@@ -15,8 +15,8 @@ struct tc__http_upload {
 
 /* The library, and the client's handle for options that hold for all calls. */
 const struct tc__curl *tc__http_client_curl(struct tc_http_client *c, CURL **out_easy);
-/* Replies' headers are kept from now on: of the last call, until the next. */
-void tc__http_client_keep_head(struct tc_http_client *c);
+/* From now on; then replies' headers are kept: of the last call, until the next. */
+void tc__http_client_is_signed(struct tc_http_client *c);
 struct tc_slice tc__http_client_head(struct tc_http_client *c);
 
 TC_CHECKED tc_status tc__http_client_upload(struct tc_http_client *c, const char *path,

@@ -42,7 +42,7 @@ struct tc_http_client {
     void *sink_context;
     bool is_enough;     /* the sink wants no more */
     int64_t timeout_ns; /* of a call */
-    bool keeps_head;    /* the reply's headers go to head */
+    bool is_signed;     /* and the reply's headers go to head */
     struct tc_grow head;
     const struct tc__http_upload *upload; /* of the call; NULL: none */
     char reason[CURL_ERROR_SIZE];
@@ -67,7 +67,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
     } else if (tc_slice_starts(tc_slice_make(data, len), TC_LIT("HTTP/1.1 101"))) {
         c->refused = "another protocol, unasked"; /* libcurl would take all that follows as body */
     }
-    if (c->keeps_head) {
+    if (c->is_signed) {
         if (tc_slice_starts(tc_slice_make(data, len), TC_LIT("HTTP/"))) {
             tc_buf_reset(&c->head.buf); /* a 1xx was before it */
         }
@@ -395,9 +395,11 @@ static tc_status explain(const struct tc_http_client *c, CURLcode code, struct t
 /* "Name: value\r\n" lines as libcurl's list; NULL: no memory. */
 static struct curl_slist *make_headers(struct tc_http_client *c, struct tc_slice headers)
 {
-    /* What libcurl would add of its own. */
-    struct curl_slist *list = c->curl->slist_append(NULL, "Expect:");
-    struct curl_slist *grown = list == NULL ? NULL : c->curl->slist_append(list, "Content-Type:");
+    /* What libcurl would add of its own. It signs these too, though they are not sent (7.88). */
+    struct curl_slist *list = c->curl->slist_append(
+        NULL, c->is_signed ? "Content-Type: application/octet-stream" : "Content-Type:");
+    struct curl_slist *grown =
+        list == NULL || c->is_signed ? list : c->curl->slist_append(list, "Expect:");
     char *line = c->headers;
     if (headers.len > 0) {
         memcpy(line, headers.ptr, headers.len);
@@ -536,9 +538,9 @@ struct tc_slice tc__http_client_head(struct tc_http_client *c)
     return c->head.failed ? TC_EMPTY : tc_grow_slice(&c->head);
 }
 
-void tc__http_client_keep_head(struct tc_http_client *c)
+void tc__http_client_is_signed(struct tc_http_client *c)
 {
-    c->keeps_head = true;
+    c->is_signed = true;
 }
 
 tc_status tc__http_client_upload(struct tc_http_client *c, const char *path,

@@ -26,7 +26,7 @@ tc_status tc_http_client_sign(struct tc_http_client *c, const char *region, cons
         return tc_fail(err, TC_E_UNSUPPORTED, 0,
                        "libcurl cannot sign requests (AWS SigV4); 7.88 or newer is wanted");
     }
-    tc__http_client_keep_head(c);
+    tc__http_client_is_signed(c);
     return TC_OK;
 }
 

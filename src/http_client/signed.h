@@ -3,9 +3,10 @@
  * Requests that are signed (AWS Signature Version 4, by libcurl), bodies that are sent from a file,
  * and headers of replies: what an object store wants beside http_client.h.
  *
- * libcurl 7.88 signs the query as it is given and hashes no body that comes from a file. So the
- * caller gives parameters sorted by name and escaped, each with its "=", and the header
- * x-amz-content-sha256 with each request. Later versions sort and hash by themselves, and agree.
+ * libcurl 7.88 signs the query as it is given, hashes no body that comes from a file, and signs
+ * headers that it was told not to send. So the caller gives parameters sorted by name and escaped,
+ * each with its "=", and the header x-amz-content-sha256 with each request; Content-Type is
+ * application/octet-stream. Later versions sort and hash by themselves, and agree.
  */
 #ifndef TC_HTTP_CLIENT_SIGNED_H
 #define TC_HTTP_CLIENT_SIGNED_H

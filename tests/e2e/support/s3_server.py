@@ -4,13 +4,21 @@
 servers in one process, all of its files in one folder. Usage: s3_server.py FOLDER [PORT]. Prints one
 line, "listening PORT", when it answers, and ends when its standard input does.
 
+SIGUSR1 sets its clock an hour ahead, SIGUSR2 right again.
+
 Access key test:tester, secret "testing" (may do all); test:reader, secret "reading" (no rights).
 """
 import os
+import signal
 import sys
+import time
 
 import eventlet
 eventlet.monkey_patch()
+
+real_time = time.time
+ahead = 0
+time.time = lambda: real_time() + ahead
 
 from swift.common.ring import RingBuilder  # noqa: E402
 from swift.common.wsgi import loadapp  # noqa: E402
@@ -105,6 +113,11 @@ def write(path, text):
         f.write(text)
 
 
+def set_clock(number, _frame):
+    global ahead
+    ahead = 3600 if number == signal.SIGUSR1 else 0
+
+
 def main():
     folder = os.path.abspath(sys.argv[1])
     os.makedirs(folder + "/devices/d1", exist_ok=True)
@@ -139,6 +152,8 @@ def main():
     path = folder + "/proxy-server.conf"
     write(path, PROXY.format(folder=folder, port=port, region=REGION))
     serve(proxy, Cache(loadapp(path)))
+    signal.signal(signal.SIGUSR1, set_clock)
+    signal.signal(signal.SIGUSR2, set_clock)
     print("listening", port, flush=True)
     # Read by a real thread: the servers go on meanwhile.
     eventlet.tpool.execute(sys.stdin.buffer.read)
