@@ -144,8 +144,8 @@ bool tc__shipped_next(struct tc__shipped *shipped, const struct tc__object *befo
         }
         if (before != NULL && o.totals.first >= before->totals.first) {
             /* The same object: it is here. One that is gone here is given with the next. */
-            bool is_here = before->state == TC__OBJECT_KEPT &&
-                           o.totals.first == before->totals.first;
+            bool is_here =
+                before->state == TC__OBJECT_KEPT && o.totals.first == before->totals.first;
             shipped->line += is_here;
             return false;
         }

@@ -53,8 +53,8 @@ struct tc_evidence_remote {
 };
 /* Without it such objects count as deleted. Takes remote's context. */
 void tc_evidence_fetch_from(struct tc_evidence *e, const struct tc_evidence_remote *remote);
-/* Where a walk begins that is to see what arrived from since_ns on and is in the object store alone:
- * *io_from, or before it. */
+/* Where a walk begins that is to see what arrived from since_ns on and is in the object store
+ * alone: *io_from, or before it. */
 TC_CHECKED tc_status tc_evidence_remote_from(struct tc_evidence *e, int64_t since_ns,
                                              uint64_t *io_from, struct tc_error *err);
 

@@ -105,7 +105,7 @@ struct tc_store_stats {
     uint64_t kept_batches;
     uint64_t kept_body_bytes;
     uint64_t kept_bytes; /* on disk */
-    uint64_t unshipped; /* objects of which evidence.remote has no verified copy yet */
+    uint64_t unshipped;  /* objects of which evidence.remote has no verified copy yet */
     uint64_t unshipped_bytes;
     uint64_t shipped; /* by this process */
     uint64_t cited;

@@ -73,11 +73,11 @@ struct tc__shipping {
     bool is_on;
     int fd; /* of shipped.idx; -1: it is not open */
     uint64_t lines;
-    uint64_t last;         /* number of the last batch in it */
-    uint64_t from;         /* no object before this number waits */
-    uint64_t waiting;      /* objects that are kept and not shipped */
+    uint64_t last;    /* number of the last batch in it */
+    uint64_t from;    /* no object before this number waits */
+    uint64_t waiting; /* objects that are kept and not shipped */
     uint64_t waiting_bytes;
-    uint64_t shipped; /* by this process */
+    uint64_t shipped;    /* by this process */
     atomic_bool is_news; /* something was shipped: there may be something to delete */
 };
 

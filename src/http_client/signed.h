@@ -24,7 +24,8 @@ TC_CHECKED tc_status tc_http_client_put_file(struct tc_http_client *c, const cha
                                              uint64_t len, int64_t timeout_ns,
                                              struct tc_http_reply *out_reply, struct tc_error *err);
 
-/* A header of the last reply, by name in any case; empty when there is none. Until the next call. */
+/* A header of the last reply, by name in any case; empty when there is none. Until the next call.
+ */
 struct tc_slice tc_http_client_header(struct tc_http_client *c, struct tc_slice name);
 
 #endif

@@ -85,9 +85,10 @@ static tc_status load_environment(struct tc_s3_credentials *out, struct tc_error
     }
     struct tc_error why = {0};
     if (complain_missing(&c, names[0].name, names[1].name, &why) != TC_OK) {
-        return tc_fail(err, TC_E_USAGE, 0,
-                       "%s in the environment; or name a file with evidence.remote_credentials_file",
-                       why.message);
+        return tc_fail(
+            err, TC_E_USAGE, 0,
+            "%s in the environment; or name a file with evidence.remote_credentials_file",
+            why.message);
     }
     *out = c;
     return TC_OK;

@@ -111,7 +111,8 @@ tc_status tc_object_store_attach(struct tc_evidence *e, const char *dir,
     (void)snprintf(r->name, sizeof r->name, "s3://%s/%s", r->location.bucket, r->location.prefix);
     size_t len = strlen(r->name);
     r->name[len - 1] = '\0'; /* without the slash at its end */
-    tc_evidence_fetch_from(e, &(struct tc_evidence_remote){
-                                  .fetch = fetch, .destroy = destroy, .context = r, .name = r->name});
+    tc_evidence_fetch_from(e,
+                           &(struct tc_evidence_remote){
+                               .fetch = fetch, .destroy = destroy, .context = r, .name = r->name});
     return TC_OK;
 }

@@ -93,7 +93,8 @@ static tc_status skewed(struct tc_s3 *s, struct refusal *r, struct tc_error *err
     return tc_fail(err, TC_E_IO, 0,
                    "s3://%s: RequestTimeTooSkewed: the store's clock says %s, this machine's %s; "
                    "set the clock (NTP)",
-                   s->config.location.bucket, r->server_time[0] == '\0' ? "otherwise" : r->server_time,
+                   s->config.location.bucket,
+                   r->server_time[0] == '\0' ? "otherwise" : r->server_time,
                    r->request_time[0] == '\0' ? ours : r->request_time);
 }
 
@@ -125,8 +126,8 @@ tc_status tc__s3_refused(struct tc_s3 *s, const char *what, struct tc_error *err
         }
     }
     if (r.code[0] != '\0') {
-        return tc_fail(err, TC_E_IO, 0, "s3://%s: %s: HTTP %d, %s: %s", bucket, what, status, r.code,
-                       r.message);
+        return tc_fail(err, TC_E_IO, 0, "s3://%s: %s: HTTP %d, %s: %s", bucket, what, status,
+                       r.code, r.message);
     }
     if (status >= 500 || status == 429) {
         return tc_fail(err, TC_E_IO, 0, "s3://%s: %s: HTTP %d; the store is in trouble", bucket,
@@ -135,5 +136,6 @@ tc_status tc__s3_refused(struct tc_s3 *s, const char *what, struct tc_error *err
     return tc_fail(err, TC_E_IO, 0,
                    "%.120s: %s: HTTP %d with %s of S3; is the endpoint of evidence.remote an S3 "
                    "server?",
-                   s->config.location.endpoint, what, status, is_xml ? "a document not" : "no document");
+                   s->config.location.endpoint, what, status,
+                   is_xml ? "a document not" : "no document");
 }

@@ -271,7 +271,7 @@ struct tc_slice tc__s3_lock_headers(const struct tc_s3 *s, char out[256])
                        (int)until.second);
         tc_buf_lit(&b, "x-amz-object-lock-mode: ");
         tc_buf_str(&b, s->config.lock == TC_S3_LOCK_GOVERNANCE ? TC_LIT("GOVERNANCE")
-                                                              : TC_LIT("COMPLIANCE"));
+                                                               : TC_LIT("COMPLIANCE"));
         tc_buf_lit(&b, "\r\nx-amz-object-lock-retain-until-date: ");
         tc_buf_str(&b, tc_slice_cstr(date));
         tc_buf_lit(&b, "\r\n");
@@ -331,8 +331,8 @@ static tc_status measure(struct tc_s3 *s, struct tc__put *put, struct tc_error *
         tc_sha256_init(&sha);
         tc_md5_init(&md5);
         for (uint64_t done = 0; done < p->len;) {
-            size_t want = p->len - done < sizeof s->chunk ? (size_t)(p->len - done)
-                                                          : sizeof s->chunk;
+            size_t want =
+                p->len - done < sizeof s->chunk ? (size_t)(p->len - done) : sizeof s->chunk;
             ssize_t got = pread(put->fd, s->chunk, want, (off_t)(p->at + done));
             if (got <= 0) {
                 return tc_fail(err, got < 0 ? TC_E_IO : TC_E_MALFORMED, 0, "cannot be read: %s",

@@ -119,8 +119,8 @@ static bool skip_attributes(struct reader *r, bool *out_is_empty)
 static void close_element(struct reader *r, tc_xml_take take, void *context, bool *out_go_on)
 {
     if (r->is_leaf) {
-        *out_go_on = take(context, tc_slice_make(r->path, r->path_len),
-                          tc_slice_make(r->text, r->text_len));
+        *out_go_on =
+            take(context, tc_slice_make(r->path, r->path_len), tc_slice_make(r->text, r->text_len));
     }
     r->depth--;
     r->path_len = r->starts[r->depth] > 0 ? r->starts[r->depth] - 1 : 0;

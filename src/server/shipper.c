@@ -79,7 +79,7 @@ static void note_failure(struct tc_shipper *s, const struct tc_object_info *info
     s->stats.failing_ns = s->stats.failing_ns == 0 ? tc_wall_ns() : s->stats.failing_ns;
     s->stats.why = *why;
     (void)pthread_mutex_unlock(&s->lock);
-    s->backoff_ns = s->backoff_ns == 0                      ? BACKOFF_MIN_NS
+    s->backoff_ns = s->backoff_ns == 0                   ? BACKOFF_MIN_NS
                     : s->backoff_ns < BACKOFF_MAX_NS / 2 ? 2 * s->backoff_ns
                                                          : BACKOFF_MAX_NS;
     if (is_new) {
