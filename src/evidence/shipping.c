@@ -155,7 +155,9 @@ static int copy_lines(struct tc_store *s, int fd, const struct tc__object *extra
     uint64_t last = 0;
     int error = tc__index_open_shipped(&ix, s->dir);
     for (uint64_t i = 0; i < ix.lines && error == 0; i++) {
-        if (!tc__index_line(&ix, i, &o) || o.totals.first <= last) {
+        /* One that was sealed anew, after its name got lost, is in the place of what it was. */
+        if (!tc__index_line(&ix, i, &o) || o.totals.first <= last ||
+            (extra != NULL && extra->totals.first == o.totals.first)) {
             continue;
         }
         if (extra != NULL && extra->totals.first < o.totals.first) {
@@ -325,8 +327,9 @@ tc_status tc_store_mark_shipped(struct tc_store *s, const struct tc_object_info 
         shipping->last = o.totals.last;
     }
     (void)pthread_mutex_lock(&s->shared->mutex);
-    shipping->waiting--;
-    shipping->waiting_bytes -= o.file_bytes;
+    shipping->waiting -= shipping->waiting > 0;
+    shipping->waiting_bytes -=
+        o.file_bytes < shipping->waiting_bytes ? o.file_bytes : shipping->waiting_bytes;
     shipping->shipped++;
     (void)pthread_mutex_unlock(&s->shared->mutex);
     atomic_store(&shipping->is_news, true);

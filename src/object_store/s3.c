@@ -56,12 +56,15 @@ bool tc__s3_path(struct tc_s3 *s, const char *key, const char *query)
     return len > 0 && (size_t)len < sizeof s->path;
 }
 
-int64_t tc__s3_timeout(const struct tc_s3 *s, uint64_t bytes)
+/* For a body of that size. */
+static int64_t timeout_of(const struct tc_s3 *s, uint64_t bytes)
 {
     return s->config.timeout_ns + (int64_t)(bytes / RATE_MIN) * TC_SECOND;
 }
 
-struct tc_slice tc__s3_headers(struct tc_s3 *s, const struct tc_digest *body, struct tc_slice extra)
+/* The headers of a request whose body has that digest, into s->headers. */
+static struct tc_slice make_headers(struct tc_s3 *s, const struct tc_digest *body,
+                                    struct tc_slice extra)
 {
     char hex[TC__HEX_MAX];
     struct tc_buf b = tc_buf_make(s->headers, sizeof s->headers);
@@ -83,7 +86,7 @@ tc_status tc__s3_request(struct tc_s3 *s, const char *method, struct tc_slice ex
 {
     struct tc_digest digest;
     TC_TRY(tc_digest_sha256(body, &digest));
-    return tc_http_client_call(s->client, method, s->path, tc__s3_headers(s, &digest, extra), body,
+    return tc_http_client_call(s->client, method, s->path, make_headers(s, &digest, extra), body,
                                &s->reply, err);
 }
 
@@ -137,8 +140,8 @@ static tc_status get(struct tc_s3 *s, const struct tc_digest *digest, uint64_t s
     struct tc_digest actual;
     tc_sha256_init(&f.sha);
     TC_TRY(tc_digest_sha256(TC_EMPTY, &none));
-    TC_TRY(tc_http_client_stream(s->client, s->path, tc__s3_headers(s, &none, TC_EMPTY),
-                                 tc__s3_timeout(s, size), take_bytes, &f, &s->reply, err));
+    TC_TRY(tc_http_client_stream(s->client, s->path, make_headers(s, &none, TC_EMPTY),
+                                 timeout_of(s, size), take_bytes, &f, &s->reply, err));
     if (s->reply.status != STATUS_OK) {
         return tc__s3_refused(s, "GET", err);
     }
@@ -176,7 +179,8 @@ static tc_status head_refused(struct tc_s3 *s, struct tc_error *err)
                : tc__s3_refused(s, "HEAD", err);
 }
 
-void tc__s3_etag(const struct tc__put *put, char *out)
+/* The ETag that a server makes of these parts, without quotes. out has TC__ETAG_MAX. */
+static void make_etag(const struct tc__put *put, char *out)
 {
     uint8_t md5[TC_MD5_BYTES];
     char hex[2 * TC_MD5_BYTES];
@@ -213,7 +217,7 @@ static bool is_proved(struct tc_s3 *s, const struct tc__put *put)
     if (said.len >= 2 && said.ptr[0] == '"' && said.ptr[said.len - 1] == '"') {
         said = tc_slice_make(said.ptr + 1, said.len - 2);
     }
-    tc__s3_etag(put, etag);
+    make_etag(put, etag);
     return tc_slice_eq(said, tc_slice_cstr(etag));
 }
 
@@ -294,9 +298,9 @@ tc_status tc__s3_send(struct tc_s3 *s, const struct tc__put *put, const struct t
     tc_buf_put(&b, text, (size_t)(end - text));
     tc_buf_lit(&b, "\r\n");
     tc_buf_str(&b, extra);
-    TC_TRY(tc_http_client_put_file(
-        s->client, s->path, tc__s3_headers(s, &part->sha256, tc_buf_slice(&b)), put->fd, part->at,
-        part->len, tc__s3_timeout(s, part->len), &s->reply, err));
+    TC_TRY(tc_http_client_put_file(s->client, s->path,
+                                   make_headers(s, &part->sha256, tc_buf_slice(&b)), put->fd,
+                                   part->at, part->len, timeout_of(s, part->len), &s->reply, err));
     return s->reply.status == STATUS_OK ? TC_OK : tc__s3_refused(s, "PUT", err);
 }
 

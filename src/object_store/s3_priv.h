@@ -53,11 +53,6 @@ bool tc__s3_path(struct tc_s3 *s, const char *key, const char *query);
 /* One request to s->path. `extra`: headers beside those of every request, or empty. */
 TC_CHECKED tc_status tc__s3_request(struct tc_s3 *s, const char *method, struct tc_slice extra,
                                     struct tc_slice body, struct tc_error *err);
-/* The headers of a request whose body has that digest, into s->headers. */
-struct tc_slice tc__s3_headers(struct tc_s3 *s, const struct tc_digest *body,
-                               struct tc_slice extra);
-/* For a body of that size. */
-int64_t tc__s3_timeout(const struct tc_s3 *s, uint64_t bytes);
 
 /* Why the last reply is none of success, in words: TC_E_NOTFOUND when there is no such object, else
  * TC_E_IO. `what` was tried. */
@@ -71,7 +66,5 @@ TC_CHECKED tc_status tc__s3_send(struct tc_s3 *s, const struct tc__put *put,
                                  struct tc_error *err);
 /* Headers that lock the object; empty: none are configured. out has 256 bytes. */
 struct tc_slice tc__s3_lock_headers(const struct tc_s3 *s, char out[256]);
-/* The ETag that a server makes of these parts, without quotes. out has TC__ETAG_MAX. */
-void tc__s3_etag(const struct tc__put *put, char *out);
 
 #endif

@@ -3,6 +3,7 @@
 // s3api, one start for all of it. What is asked of the server beside the program is asked by
 // support/s3.mjs.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -21,7 +22,13 @@ const keys = { AWS_ACCESS_KEY_ID: 'test:tester', AWS_SECRET_ACCESS_KEY: 'testing
 Object.assign(process.env, keys);
 
 before(async () => { await s3.start(); });
-after(async () => { for (const daemon of daemons) await daemon.destroy(); await s3.stop(); space.remove(); });
+const mounts = [];
+after(async () => {
+  for (const daemon of daemons) await daemon.destroy();
+  for (const dir of mounts) spawnSync('umount', [dir]);
+  await s3.stop();
+  space.remove();
+});
 
 /** A daemon whose segments are sealed at once, with a bucket of its own unless it is told another. */
 async function make(name, { keep = '0', evidence = {}, env = {}, bucket = name } = {}) {
@@ -97,6 +104,27 @@ describe('there and back', () => {
     const result = evidence(daemon, 'verify');
     assert.equal(result.status, 0, result.stderr + result.text);
     assert.match(result.text, /8 objects, .* 7 fetched from the object store; no damage/);
+  });
+  test('a store of files and one whose objects are in S3 answer alike', async () => {
+    const twin = new Daemon(space.file('twin'), { evidence: { segment_bytes: '64KiB' } });
+    daemons.push(twin);
+    await twin.start();
+    await send(twin, logs({ 'host.name': 'gpu-cited' }, [{ body: xid48(), severity: 17 }]));
+    const [verdict] = await twin.untilVerdicts('the verdict', 1);
+    for (const body of sent) await send(twin, body);
+    await until('the same objects', () => objects(twin).length === 8, 20000);
+    // When it came is another time, and with it the noise around the bodies.
+    const plain = (list) => list.map(({ number, kind, bytes, name, sender }) => ({ number, kind, bytes, name, sender }));
+    assert.deepEqual(plain(daemon.batches()), plain(twin.batches()));
+    const spans = (d) => objects(d).map(({ first, last, batches, bytes }) => ({ first, last, batches, bytes }));
+    assert.deepEqual(spans(daemon), spans(twin));
+    for (const { number } of twin.batches().slice(1)) assert.deepEqual(daemon.body(number), twin.body(number));
+    const summary = (d) => lines(run(['evidence', 'verify', '--json', '--data-dir', d.dataDir]).text).find((l) => l.objects !== undefined);
+    for (const key of ['objects', 'batches', 'citations', 'citations_gone', 'damaged', 'unreachable']) {
+      assert.equal(summary(daemon)[key], summary(twin)[key], key);
+    }
+    assert.equal(twin.cite(verdict.evidence_trail[0].raw).length, daemon.cite(cited.evidence_trail[0].raw).length);
+    await twin.stop();
   });
   test('tracecore status says where it goes', async () => {
     const { text } = run(['status', '--api', `http://${daemon.api}`]);
@@ -205,6 +233,32 @@ describe('the store is away', () => {
     assert.match(verify.stderr, /objects and citations were not checked: object sha256:.*cannot connect/);
     assert.equal(evidence(daemon, 'verify', '--local').status, 0);
     await s3.start();
+  });
+});
+
+describe('the disk fills up while the store is away', () => {
+  test('requests are answered 503, and taken again when there is room', async (t) => {
+    const daemon = await make('full', { keep: '1MiB', evidence: { segment_bytes: '256KiB', reserve: '1MiB' } });
+    fs.mkdirSync(daemon.dataDir);
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=10m,mode=0700', 'tmpfs', daemon.dataDir]);
+    if (mounted.error || mounted.status !== 0) { t.skip('no right to mount a small file system'); return; }
+    mounts.push(daemon.dataDir);
+    await daemon.start();
+    await s3.stop();
+    let answer;
+    let taken = 0;
+    for (let i = 0; i < 200 && (answer = await post(daemon.http, 'logs', large(`gpu-${i}`))).status === 200; i++) taken++;
+    assert.equal(answer.status, 503);
+    assert.ok(Number(answer.headers['retry-after']) >= 1);
+    assert.ok(taken > 10, `${taken} were taken`);
+    assert.equal((await daemon.metrics()).sum('tracecore_evidence_objects_deleted_total'), 0);
+    assert.match(daemon.log(), /evidence\.remote/);
+    await s3.start();
+    await until('room', async () => (await post(daemon.http, 'logs', logs({}, [{ body: 'again' }]))).status === 200, 60000, 500);
+    await until('all to be copied', async () => (await remote(daemon)).waiting_objects === 0, 60000);
+    assert.ok(daemon.batches().length >= taken + 1);
+    daemon.assertWhole();
+    await daemon.stop();
   });
 });
 
