@@ -288,7 +288,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--at --verify --data-dir --since --objects --key --new-key --pub --file --envelope --json --help"
+            _tracecore_words "--at --verify --data-dir --since --objects --local --key --new-key --pub --file --envelope --json --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "cat ls verify manifest sign"
         fi

@@ -120,6 +120,7 @@ complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l verify -r -F 
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l data-dir -r -F -d 'The daemon\'s data_dir'
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l since -r -F -d 'ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: 90s, 15m, 2h, 3d'
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l objects -d 'ls: the sealed objects instead of the batches'
+complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l local -d 'Only what is on this disk: nothing is fetched from the object store of evidence.remote'
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l key -r -F -d 'sign: the private key, Ed25519 in PEM (PKCS#8), readable by you alone'
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l new-key -r -F -d 'sign: make a key, write it to FILE and its public part to FILE.pub'
 complete -c tracecore -n '__fish_seen_subcommand_from evidence' -l pub -r -F -d 'verify: the public key that the signature must be by'

@@ -2,6 +2,7 @@
 #include "answers/evidence.h"
 #include "evidence/files/files.h"
 #include "evidence/store.h"
+#include "object_store/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,8 @@ static tc_status none(struct tc_error *err)
                    "that a verdict cites (\"batch\" names another)");
 }
 
-/* Messages of lower rooms name files: who asks from afar is told what it means. */
+/* Messages of lower rooms name files: who asks from afar is told what it means. What cannot be
+ * fetched from the object store now has a message that names object and cause. */
 static tc_status in_words(tc_status status, struct tc_error *err)
 {
     switch (status) {
@@ -75,8 +77,9 @@ static tc_status in_words(tc_status status, struct tc_error *err)
     case TC_E_IO:
     case TC_E_UNSUPPORTED:
     case TC_E_USAGE:
-    case TC_E_AGAIN:
         break;
+    case TC_E_AGAIN:
+        return status;
     }
     return tc_fail(err, status, 0, "the evidence cannot be read");
 }
@@ -110,7 +113,8 @@ static tc_status read_batch(const char *data_dir, const struct tc_evidence_want 
         return TC_E_IO;
     }
     TC_TRY(tc_evidence_open(path, &e, err));
-    tc_status status = find_body(e, want, &body, err);
+    tc_status status = tc_object_store_attach(e, path, NULL, err);
+    status = status == TC_OK ? find_body(e, want, &body, err) : status;
     struct tc_slice part = TC_EMPTY;
     char *bytes = NULL;
     if (status == TC_OK) {

@@ -123,6 +123,25 @@ static void put_sources(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* Where evidence is copied to. */
+static void put_remote(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json evidence;
+    struct tc_json remote;
+    if (!tc_json_get(s, TC_LIT("evidence"), &evidence) ||
+        !tc_json_get(evidence, TC_LIT("remote"), &remote)) {
+        return;
+    }
+    struct tc_slice since = text_of(remote, "failing_since");
+    tc_buf_lit(b, "  remote     ");
+    put_number(b, remote, NULL, "objects", "objects copied, ");
+    put_number(b, remote, NULL, "waiting_objects", "wait (");
+    put_number(b, remote, NULL, "waiting_bytes", "bytes)");
+    (void)tc_format(b, "{}\n",
+                    tc_when(since.len > 0, "; failing since {}: {}", tc_as_printable(since),
+                            tc_as_printable(text_of(remote, "error"))));
+}
+
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
@@ -157,6 +176,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "evidence", "batches", "batches, ");
     put_number(b, s, "evidence", "bytes", "bytes, ");
     put_number(b, s, "evidence", "written_bytes", "on disk\n");
+    put_remote(b, s);
     tc_buf_lit(b, "  incidents  ");
     put_number(b, s, "incidents", "open", "open, ");
     put_number(b, s, "incidents", "opened", "opened, ");

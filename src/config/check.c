@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "config/config_priv.h"
 #include "event/xid.h"
+#include "object_store/location.h"
 
 #include <string.h>
 
@@ -179,9 +180,21 @@ static void check_xids(struct tc__config_load *l)
     }
 }
 
+static void check_remote(struct tc__config_load *l)
+{
+    struct tc_s3_location location;
+    struct tc_error err = {0};
+    const struct tc__config_node *node = node_of(l, TC_KEY_evidence_remote);
+    struct tc_slice url = tc_slice_cstr(l->out->evidence_remote);
+    if (!node->bad && url.len > 0 && tc_s3_location_read(url, &location, &err) != TC_OK) {
+        tc__config_mistake(l, &node->place, node->path, "%s", err.message);
+    }
+}
+
 void tc__config_check(struct tc__config_load *l)
 {
     check_xids(l);
+    check_remote(l);
     check_order(l, TC_KEY_verdicts_otlp_backoff_min, TC_KEY_verdicts_otlp_backoff_max);
     check_order(l, TC_KEY_alerts_backoff_min, TC_KEY_alerts_backoff_max);
     tc__config_check_quiet(l);

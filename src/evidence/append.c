@@ -265,8 +265,11 @@ tc_status tc_store_append(struct tc_store *s, const struct tc_batch *batch, stru
     atomic_store(&s->shared->next_number, batch->number + 1);
     if (atomic_load(&s->shared->full) && !tc_store_has_room(s)) {
         lose_group(s, false);
-        return tc_fail(err, TC_E_IO, 0, "no room in %s: less than %llu bytes would stay free",
-                       s->dir, (unsigned long long)s->config.reserve_bytes);
+        return tc_fail(err, TC_E_IO, 0, "no room in %s: less than %llu bytes would stay free%s",
+                       s->dir, (unsigned long long)s->config.reserve_bytes,
+                       s->shipping.is_on
+                           ? "; objects are deleted only when they were copied to evidence.remote"
+                           : "");
     }
     struct tc_batch b = *batch;
     b.arrival_ns = b.arrival_ns < 0 ? 0 : b.arrival_ns > TC_TIME_MAX ? TC_TIME_MAX : b.arrival_ns;

@@ -34,6 +34,7 @@ tc_status tc_evidence_open(const char *dir, struct tc_evidence **out_evidence, s
     }
     memcpy(e->dir, dir, len + 1);
     e->index.fd = -1;
+    e->fetched_fd = -1;
     e->window = malloc(TC__WINDOW_BYTES);
     e->decompressor = ZSTD_createDCtx();
     if (e->window == NULL || e->decompressor == NULL) {
@@ -51,6 +52,7 @@ void tc_evidence_close(struct tc_evidence *e)
     }
     (void)ZSTD_freeDCtx(e->decompressor);
     tc__index_close(&e->index);
+    tc__remote_close(e);
     free(e->window);
     free(e->body);
     free(e->cites);
@@ -95,6 +97,9 @@ tc_status tc__source_object(struct tc_evidence *e, const struct tc__object *o,
         if (status == TC_E_NOTFOUND) {
             status = tc__source_segment(e, o->seq, out, err);
         }
+    }
+    if (status == TC_E_NOTFOUND && tc__is_shipped(e, o)) {
+        return tc__source_remote(e, o, out, err);
     }
     if (status == TC_E_NOTFOUND) {
         tc__path_object(out->path, e->dir, hex, false);
@@ -246,6 +251,9 @@ static tc_status look_for_body(struct tc_evidence *e, uint64_t number, bool *out
     bool listed = tc__index_line(&e->index, line, &o) && o.totals.first <= number;
     tc__index_close(&e->index);
     if (listed && o.state == TC__OBJECT_KEPT) {
+        return body_at(e, &o, 0, number, out, err);
+    }
+    if (tc__find_shipped(e, number, &o)) {
         return body_at(e, &o, 0, number, out, err);
     }
     /* The last segment that begins at or before it. */

@@ -94,6 +94,19 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     return find->found ? TC_E_LIMIT : TC_OK;
 }
 
+/* All that is here first: what has to be fetched takes long. */
+static tc_status search(struct tc_evidence *e, struct find *find, struct tc_error *err)
+{
+    struct tc_evidence_remote remote = e->remote;
+    e->remote.fetch = NULL;
+    tc_status status = tc_evidence_walk(e, 0, true, take_batch, NULL, find, err);
+    e->remote = remote;
+    if (status == TC_OK && !find->found && remote.fetch != NULL) {
+        status = tc_evidence_walk(e, 0, true, take_batch, NULL, find, err);
+    }
+    return find->found ? TC_OK : status;
+}
+
 tc_status tc_evidence_find(struct tc_evidence *e, const struct tc_digest *digest, bool search_all,
                            uint64_t *out_number, struct tc_error *err)
 {
@@ -104,10 +117,7 @@ tc_status tc_evidence_find(struct tc_evidence *e, const struct tc_digest *digest
                        strerror(error));
     }
     if (!find.found && search_all) {
-        tc_status status = tc_evidence_walk(e, 0, true, take_batch, NULL, &find, err);
-        if (!find.found) {
-            TC_TRY(status);
-        }
+        TC_TRY(search(e, &find, err));
     }
     if (!find.found) {
         return tc_fail(err, TC_E_NOTFOUND, 0, "%s: no %s batch has that digest", e->dir,

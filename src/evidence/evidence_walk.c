@@ -189,6 +189,10 @@ static tc_status walk_object(struct walk *w, const struct tc__object *o)
         }
         return TC_OK;
     }
+    if (status == TC_E_MALFORMED) {
+        tell(w, "%s", why.message); /* a copy that was fetched */
+        return TC_OK;
+    }
     if (status != TC_OK) {
         return tc_fail(w->err, status, 0, "%s", why.message);
     }
@@ -205,6 +209,19 @@ static void tell_damaged_line(const struct walk *w, uint64_t line)
          w->e->dir, (unsigned long long)line * TC__OBJECT_LINE);
 }
 
+/* Those that are in the object store alone, up to that line of objects.idx. */
+static tc_status walk_shipped(struct walk *w, struct tc__shipped *shipped,
+                              const struct tc__object *before)
+{
+    struct tc__object o;
+    while (tc__shipped_next(shipped, before, &o)) {
+        if (o.totals.last >= w->next) {
+            TC_TRY(walk_object(w, &o));
+        }
+    }
+    return TC_OK;
+}
+
 static tc_status walk_objects(struct walk *w)
 {
     struct tc__index *ix = &w->e->index;
@@ -213,15 +230,21 @@ static tc_status walk_objects(struct walk *w)
         return tc_fail(w->err, TC_E_IO, 0, "cannot read %s/objects.idx: %s", w->e->dir,
                        strerror(error));
     }
-    tc_status status = TC_OK;
+    struct tc__shipped shipped;
+    tc_status status = tc__shipped_begin(w->e, &shipped, w->err);
     for (uint64_t i = tc__index_search(ix, w->next); i < ix->lines && status == TC_OK; i++) {
         struct tc__object o;
         if (!tc__index_line(ix, i, &o)) {
             tell_damaged_line(w, i);
-        } else if (o.state == TC__OBJECT_KEPT && o.totals.last >= w->next) {
+            continue;
+        }
+        status = walk_shipped(w, &shipped, &o);
+        if (status == TC_OK && o.state == TC__OBJECT_KEPT && o.totals.last >= w->next) {
             status = walk_object(w, &o);
         }
     }
+    status = status == TC_OK ? walk_shipped(w, &shipped, NULL) : status;
+    tc__index_close(&shipped.index);
     tc__index_close(ix);
     return status;
 }
@@ -312,35 +335,45 @@ tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_from,
     return status;
 }
 
+static tc_status list_shipped(struct walk *w, struct tc__shipped *shipped,
+                              const struct tc__object *before,
+                              tc_status (*take)(void *context, const struct tc_object_info *info))
+{
+    struct tc__object o;
+    while (tc__shipped_next(shipped, before, &o)) {
+        struct tc_object_info info = tc__object_info(&o);
+        info.is_remote = true;
+        TC_TRY(take(w->context, &info));
+    }
+    return TC_OK;
+}
+
 tc_status tc_evidence_objects(struct tc_evidence *e,
                               tc_status (*take)(void *context, const struct tc_object_info *info),
                               void (*bad)(void *context, const char *line), void *context,
                               struct tc_error *err)
 {
     struct walk w = {.e = e, .bad = bad, .context = context, .err = err};
+    struct tc__shipped shipped;
     int error = tc__index_open(&e->index, e->dir);
     if (error != 0) {
         return tc_fail(err, TC_E_IO, 0, "cannot read %s/objects.idx: %s", e->dir, strerror(error));
     }
-    tc_status status = TC_OK;
+    tc_status status = tc__shipped_begin(e, &shipped, err);
     for (uint64_t i = 0; i < e->index.lines && status == TC_OK; i++) {
         struct tc__object o;
         if (!tc__index_line(&e->index, i, &o)) {
             tell_damaged_line(&w, i);
-        } else if (o.state == TC__OBJECT_KEPT) {
-            struct tc_object_info info = {
-                .digest = o.digest,
-                .first = o.totals.first,
-                .last = o.totals.last,
-                .batches = o.totals.batches,
-                .arrival_min_ns = o.totals.arrival_min,
-                .arrival_max_ns = o.totals.arrival_max,
-                .body_bytes = o.totals.body_bytes,
-                .disk_bytes = o.file_bytes,
-            };
+            continue;
+        }
+        status = list_shipped(&w, &shipped, &o, take);
+        if (status == TC_OK && o.state == TC__OBJECT_KEPT) {
+            struct tc_object_info info = tc__object_info(&o);
             status = take(context, &info);
         }
     }
+    status = status == TC_OK ? list_shipped(&w, &shipped, NULL, take) : status;
+    tc__index_close(&shipped.index);
     tc__index_close(&e->index);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is deleted when there is more than is to be kept: the oldest objects that no verdict cites,
- * and cited ones only when no other is left.
+ * and cited ones only when no other is left. Where objects are shipped, only what was: then more
+ * may be kept than is to be.
  */
 #include "evidence/store_priv.h"
 
@@ -47,13 +48,15 @@ static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__obj
     return TC_OK;
 }
 
-/* The next LOOK objects that are kept, from *io_line on. */
-static void gather(struct tc__index *ix, uint64_t *io_line, struct candidates *c)
+/* The next LOOK objects that may be deleted, from *io_line on. `shipped` NULL: any that is kept. */
+static void gather(struct tc__index *ix, struct tc__index *shipped, uint64_t *io_line,
+                   struct candidates *c)
 {
     c->count = 0;
     for (; *io_line < ix->lines && c->count < LOOK; (*io_line)++) {
         struct tc__object o;
-        if (tc__index_line(ix, *io_line, &o) && o.state == TC__OBJECT_KEPT) {
+        if (tc__index_line(ix, *io_line, &o) && o.state == TC__OBJECT_KEPT &&
+            (shipped == NULL || tc__index_has(shipped, &o))) {
             c->ranges[c->count] = o.totals;
             c->lines[c->count] = *io_line;
             c->cited[c->count++] = false;
@@ -71,12 +74,12 @@ static bool is_too_much(struct tc_store *s)
 }
 
 /* One pass over the objects, oldest first. The newest one stays in any case. */
-static tc_status pass(struct tc_store *s, struct tc__index *ix, struct candidates *c,
-                      bool cited_too, struct tc_error *err)
+static tc_status pass(struct tc_store *s, struct tc__index *ix, struct tc__index *shipped,
+                      struct candidates *c, bool cited_too, struct tc_error *err)
 {
     uint64_t line = s->objects.first_kept;
     while (line < ix->lines && is_too_much(s)) {
-        gather(ix, &line, c);
+        gather(ix, shipped, &line, c);
         int error = cited_too ? 0 : tc__cite_each(s->dir, mark_cited, NULL, c);
         if (error != 0) {
             return tc__store_io_error(s, error, "read the citations in", s->dir, err);
@@ -104,18 +107,23 @@ static tc_status pass(struct tc_store *s, struct tc__index *ix, struct candidate
 tc_status tc__keep(struct tc_store *s, struct tc_error *err)
 {
     struct tc__index ix;
+    struct tc__index shipped = {.fd = -1};
     struct candidates c;
     if (s->config.keep_bytes == 0 || !is_too_much(s)) {
         return TC_OK;
     }
+    struct tc__index *only = s->shipping.is_on ? &shipped : NULL;
     int error = tc__index_open(&ix, s->dir);
+    error = error == 0 && only != NULL ? tc__index_open_shipped(only, s->dir) : error;
     if (error != 0) {
+        tc__index_close(&ix);
         return tc__store_io_error(s, error, "read the index in", s->dir, err);
     }
-    tc_status status = pass(s, &ix, &c, false, err);
+    tc_status status = pass(s, &ix, only, &c, false, err);
     if (status == TC_OK) {
-        status = pass(s, &ix, &c, true, err);
+        status = pass(s, &ix, only, &c, true, err);
     }
     tc__index_close(&ix);
+    tc__index_close(&shipped);
     return status;
 }

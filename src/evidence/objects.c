@@ -58,7 +58,8 @@ static bool object_get(const char *line, struct tc__object *out)
         .file_bytes = numbers[6],
         .seq = numbers[7],
     };
-    if ((o.state != TC__OBJECT_KEPT && o.state != TC__OBJECT_GOING && o.state != TC__OBJECT_GONE) ||
+    if ((o.state != TC__OBJECT_KEPT && o.state != TC__OBJECT_GOING && o.state != TC__OBJECT_GONE &&
+         o.state != TC__OBJECT_SHIPPED) ||
         o.totals.first > o.totals.last ||
         !tc_digest_from_hex(tc_slice_make(line + DIGEST_AT, TC__HEX_BYTES), &o.digest)) {
         return false;
@@ -73,11 +74,11 @@ static bool object_get(const char *line, struct tc__object *out)
     return true;
 }
 
-int tc__index_open(struct tc__index *ix, const char *dir)
+static int open_index(struct tc__index *ix, const char *dir, const char *name)
 {
     char path[TC__PATH_MAX];
     struct stat st;
-    tc__path(path, dir, "objects.idx", NULL);
+    tc__path(path, dir, name, NULL);
     ix->lines = 0;
     ix->chunk_at = 0;
     ix->chunk_len = 0;
@@ -93,6 +94,16 @@ int tc__index_open(struct tc__index *ix, const char *dir)
     /* A part of a last line is one that is being written. */
     ix->lines = (uint64_t)st.st_size / TC__OBJECT_LINE;
     return 0;
+}
+
+int tc__index_open(struct tc__index *ix, const char *dir)
+{
+    return open_index(ix, dir, "objects.idx");
+}
+
+int tc__index_open_shipped(struct tc__index *ix, const char *dir)
+{
+    return open_index(ix, dir, "shipped.idx");
 }
 
 void tc__index_close(struct tc__index *ix)
@@ -140,4 +151,25 @@ uint64_t tc__index_search(struct tc__index *ix, uint64_t number)
         }
     }
     return low;
+}
+
+bool tc__index_has(struct tc__index *shipped, const struct tc__object *o)
+{
+    struct tc__object line;
+    return tc__index_line(shipped, tc__index_search(shipped, o->totals.first), &line) &&
+           memcmp(&line.digest, &o->digest, sizeof line.digest) == 0;
+}
+
+struct tc_object_info tc__object_info(const struct tc__object *o)
+{
+    return (struct tc_object_info){
+        .digest = o->digest,
+        .first = o->totals.first,
+        .last = o->totals.last,
+        .batches = o->totals.batches,
+        .arrival_min_ns = o->totals.arrival_min,
+        .arrival_max_ns = o->totals.arrival_max,
+        .body_bytes = o->totals.body_bytes,
+        .disk_bytes = o->file_bytes,
+    };
 }

@@ -71,6 +71,9 @@ tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o, struct
         tc__objects_count(objects, &before, false);
     }
     tc__objects_count(objects, o, true);
+    /* One that had a line may be shipped already, as it was: then it waits for nothing. */
+    s->shipping.waiting += is_new;
+    s->shipping.waiting_bytes += is_new ? o->file_bytes : 0;
     (void)pthread_mutex_unlock(&s->shared->mutex);
     if (is_new) {
         objects->lines++;

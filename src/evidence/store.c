@@ -67,6 +67,12 @@ tc_status tc__store_io_error(struct tc_store *s, int error, const char *what, co
 {
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
         atomic_store(&s->shared->full, true);
+        if (s->shipping.is_on) {
+            return tc_fail(err, TC_E_IO, 0,
+                           "cannot %s %s: no space left; free some, or see why objects are not "
+                           "copied to evidence.remote: only what is there is deleted here",
+                           what, path);
+        }
         return tc_fail(err, TC_E_IO, 0,
                        "cannot %s %s: no space left; free some, or lower "
                        "evidence.keep",
@@ -146,6 +152,7 @@ static tc_status set_up(struct tc_store *s, struct tc_error *err)
     TC_TRY(tc__check_version(s->dir, err));
     TC_TRY(tc__objects_open(s, err));
     TC_TRY(tc__citations_open(s, err));
+    TC_TRY(tc__shipping_open(s, err));
     TC_TRY(tc__recover(s, err));
     return TC_OK;
 }
@@ -173,6 +180,7 @@ tc_status tc_store_open(const char *dir, const struct tc_store_config *config,
     s->segment.fd = -1;
     s->other.fd = -1;
     s->objects.fd = -1;
+    s->shipping.fd = -1;
     s->citations.fd = -1;
     tc_status status = set_up(s, err);
     if (status != TC_OK) {
@@ -207,6 +215,7 @@ void tc_store_close(struct tc_store *s)
     tc__citations_close(&s->citations);
     close_fd(s->segment.fd);
     close_fd(s->objects.fd);
+    close_fd(s->shipping.fd);
     close_fd(s->dir_fd);
     close_fd(s->lock_fd);
     free(s->lz4_state);
@@ -241,6 +250,9 @@ void tc_store_stats(const struct tc_store *s, struct tc_store_stats *out)
     *out = shared->stats;
     out->object_bytes = s->objects.kept_bytes;
     out->waiting_bytes = shared->waiting_bytes;
+    out->unshipped = s->shipping.waiting;
+    out->unshipped_bytes = s->shipping.waiting_bytes;
+    out->shipped = s->shipping.shipped;
     out->kept_batches = s->objects.kept_batches + shared->open.batches;
     out->kept_body_bytes = s->objects.kept_body_bytes + shared->open.body_bytes;
     out->kept_bytes = s->objects.kept_bytes + shared->waiting_bytes + shared->open_bytes;

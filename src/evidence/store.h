@@ -79,6 +79,10 @@ struct tc_store_config {
     uint64_t reserve_bytes; /* of the disk that stay free: below it the store is full */
     int compression;        /* zstd level of what is sealed, negative is faster */
     bool seals_apart;       /* tc_store_seal is called; otherwise commits seal */
+    /* Objects are copied to this object store (ship.h), and deleted here only when they are there.
+     * NULL or "": none. Borrowed during open. */
+    const char *remote_url;
+    const char *remote_credentials; /* a file, for readers of other processes; may be NULL */
     struct tc_store_io io;
 };
 
@@ -101,6 +105,9 @@ struct tc_store_stats {
     uint64_t kept_batches;
     uint64_t kept_body_bytes;
     uint64_t kept_bytes; /* on disk */
+    uint64_t unshipped;  /* objects of which evidence.remote has no verified copy yet */
+    uint64_t unshipped_bytes;
+    uint64_t shipped; /* by this process */
     uint64_t cited;
     uint64_t cite_failures; /* lines of citations.idx that may not be durable */
     bool full;              /* no room: appends are refused until there is */
@@ -250,9 +257,10 @@ struct tc_object_info {
     int64_t arrival_max_ns;
     uint64_t body_bytes;
     uint64_t disk_bytes;
+    bool is_remote; /* of tc_evidence_objects: it is in the object store alone */
 };
 
-/* The objects, oldest first, from the index alone. Stops when `take` fails. */
+/* The objects, oldest first, from the indexes alone. Stops when `take` fails. */
 TC_CHECKED tc_status tc_evidence_objects(
     struct tc_evidence *e, tc_status (*take)(void *context, const struct tc_object_info *info),
     void (*bad)(void *context, const char *line), void *context, struct tc_error *err);

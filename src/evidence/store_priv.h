@@ -65,6 +65,22 @@ struct tc__unsealed {
     uint64_t body_bytes;
 };
 
+/*
+ * Objects that go to an object store. shipped.idx is the shipping thread's own; what others ask of
+ * it they read from the file. Counts are under the mutex.
+ */
+struct tc__shipping {
+    bool is_on;
+    int fd; /* of shipped.idx; -1: it is not open */
+    uint64_t lines;
+    uint64_t last;    /* number of the last batch in it */
+    uint64_t from;    /* no object before this number waits */
+    uint64_t waiting; /* objects that are kept and not shipped */
+    uint64_t waiting_bytes;
+    uint64_t shipped;    /* by this process */
+    atomic_bool is_news; /* something was shipped: there may be something to delete */
+};
+
 /* What other threads see. */
 struct tc__shared {
     pthread_mutex_t mutex;
@@ -101,6 +117,7 @@ struct tc_store {
     uint64_t since_space; /* bytes written since free space was last looked at */
 
     struct tc__objects objects;
+    struct tc__shipping shipping;
     uint64_t seal_wait; /* commits until sealing is tried again, where commits do it */
 };
 
@@ -188,6 +205,9 @@ TC_CHECKED tc_status tc__objects_mark(struct tc_store *s, uint64_t line, struct 
 /* Deletes the file of an object that is marked GOING, and marks it GONE. */
 TC_CHECKED tc_status tc__objects_delete(struct tc_store *s, uint64_t line, struct tc__object *o,
                                         struct tc_error *err);
+
+/* Where nothing is to be shipped it does nothing. After the objects. */
+TC_CHECKED tc_status tc__shipping_open(struct tc_store *s, struct tc_error *err);
 
 TC_CHECKED tc_status tc__citations_open(struct tc_store *s, struct tc_error *err);
 void tc__citations_close(struct tc__citations *c);

@@ -163,21 +163,45 @@ static bool still_listed(const struct check *c, const struct tc__object *o)
     return listed;
 }
 
+/* Once one object cannot be fetched the others are not tried. */
+static void take_unreachable(struct check *c, const struct tc_error *why)
+{
+    if (c->result->unreachable++ == 0 && c->err != NULL) {
+        *c->err = *why;
+    }
+}
+
 static tc_status check_object(struct check *c, const struct tc__object *o)
 {
     struct tc__source source;
     struct tc__totals totals;
+    struct tc_error why = {0};
     char hex[TC__HEX_BYTES];
+    bool is_remote = o->state == TC__OBJECT_SHIPPED;
     tc__hex(hex, &o->digest);
     tc__path_object(c->path, c->e->dir, hex, false);
-    tc_status status = tc__source_object(c->e, o, &source, c->err);
+    if (is_remote && c->result->unreachable > 0) {
+        c->result->unreachable++;
+        return TC_OK;
+    }
+    tc_status status = tc__source_object(c->e, o, &source, &why);
+    if (status == TC_E_MALFORMED) {
+        damage(c, 0, 0, "%s", why.message);
+        return TC_OK;
+    }
+    if (is_remote && status != TC_OK) {
+        take_unreachable(c, &why);
+        return TC_OK;
+    }
     if (status == TC_E_NOTFOUND) {
         if (still_listed(c, o)) {
             damage(c, 0, 0, "the index has it but it is not there");
         }
         return TC_OK;
     }
-    TC_TRY(status);
+    if (status != TC_OK) {
+        return tc_fail(c->err, status, 0, "%s", why.message);
+    }
     if (!source.is_object) {
         /* It has its line but not its name yet: it was checked with what is open, or is about to
          * be renamed and was checked there before. */
@@ -185,6 +209,7 @@ static tc_status check_object(struct check *c, const struct tc__object *o)
         return TC_OK;
     }
     c->result->objects++;
+    c->result->remote += is_remote;
     status = check_digest(c, &source, &o->digest);
     source.scan.window_len = 0; /* the window was used */
     if (status == TC_OK) {
@@ -198,6 +223,17 @@ static tc_status check_object(struct check *c, const struct tc__object *o)
     return status;
 }
 
+/* Those that are in the object store alone, up to that line of objects.idx. */
+static tc_status check_shipped(struct check *c, struct tc__shipped *shipped,
+                               const struct tc__object *before)
+{
+    struct tc__object o;
+    while (tc__shipped_next(shipped, before, &o)) {
+        TC_TRY(check_object(c, &o));
+    }
+    return TC_OK;
+}
+
 static tc_status check_index(struct check *c)
 {
     uint64_t last = 0;
@@ -207,7 +243,8 @@ static tc_status check_index(struct check *c)
     if (error != 0) {
         return cannot_read(c, c->path, error);
     }
-    tc_status status = TC_OK;
+    struct tc__shipped shipped;
+    tc_status status = tc__shipped_begin(c->e, &shipped, c->err);
     for (uint64_t i = 0; i < c->index.lines && status == TC_OK; i++) {
         struct tc__object o;
         uint64_t offset = i * TC__OBJECT_LINE;
@@ -223,10 +260,13 @@ static tc_status check_index(struct check *c)
             damage(c, offset, 0, "line %llu is out of order", (unsigned long long)i + 1);
         }
         last = o.totals.last;
-        if (o.state == TC__OBJECT_KEPT) {
+        status = check_shipped(c, &shipped, &o);
+        if (status == TC_OK && o.state == TC__OBJECT_KEPT) {
             status = check_object(c, &o);
         }
     }
+    status = status == TC_OK ? check_shipped(c, &shipped, NULL) : status;
+    tc__index_close(&shipped.index);
     tc__path(c->path, c->e->dir, "objects.idx", NULL);
     if (status == TC_OK && c->index.fd >= 0 && fstat(c->index.fd, &st) == 0 &&
         (uint64_t)st.st_size % TC__OBJECT_LINE != 0) {
@@ -326,7 +366,13 @@ static bool check_citation(void *context, const struct tc__citation *citation)
     struct tc_slice body;
     struct tc_digest digest;
     struct tc_error why = {0};
+    struct tc__object o;
     c->result->citations++;
+    if (c->result->unreachable > 0 && tc__find_shipped(c->e, citation->number, &o) &&
+        was_deleted(c, citation->number)) {
+        c->result->unreachable++;
+        return true;
+    }
     tc_status status = tc_evidence_body(c->e, citation->number, &body, &why);
     tc__path(c->path, c->e->dir, "citations.idx", NULL);
     if (status == TC_E_NOTFOUND) {
@@ -335,6 +381,8 @@ static bool check_citation(void *context, const struct tc__citation *citation)
         } else {
             damage(c, 0, citation->number, "a verdict cites it but it is not there");
         }
+    } else if (status == TC_E_AGAIN && tc__find_shipped(c->e, citation->number, &o)) {
+        take_unreachable(c, &why);
     } else if (status != TC_OK) {
         damage(c, 0, citation->number, "a verdict cites it: %s", why.message);
     } else if (tc_digest_sha256(body, &digest) != TC_OK ||

@@ -36,9 +36,12 @@ struct tc_verify_result {
     uint64_t set_aside;      /* damage that a start of the daemon has put in quarantine */
     uint64_t torn_bytes;     /* at the end of an open segment: cut at the next start */
     uint64_t damaged;        /* findings */
+    uint64_t remote;         /* of the objects: fetched from the object store, and checked */
+    uint64_t unreachable;    /* what could not be fetched, or was not tried again after that */
 };
 
-/* TC_OK when all could be read, damaged or not. TC_E_IO, with a message, when not. */
+/* TC_OK when all could be read, damaged or not; or all but what is unreachable: then err says why
+ * the first of it is. TC_E_IO, with a message, when not. */
 TC_CHECKED tc_status tc_evidence_verify(struct tc_evidence *e, const struct tc_verify_sink *sink,
                                         struct tc_verify_result *out, struct tc_error *err);
 

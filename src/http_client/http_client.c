@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/grow.h"
-#include "http_client/curl_priv.h"
+#include "http_client/client_priv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,6 +42,9 @@ struct tc_http_client {
     void *sink_context;
     bool is_enough;     /* the sink wants no more */
     int64_t timeout_ns; /* of a call */
+    bool is_signed;     /* and the reply's headers go to head */
+    struct tc_grow head;
+    const struct tc__http_upload *upload; /* of the call; NULL: none */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -63,6 +66,12 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
         c->refused = "headers of more than 80 KiB";
     } else if (tc_slice_starts(tc_slice_make(data, len), TC_LIT("HTTP/1.1 101"))) {
         c->refused = "another protocol, unasked"; /* libcurl would take all that follows as body */
+    }
+    if (c->is_signed) {
+        if (tc_slice_starts(tc_slice_make(data, len), TC_LIT("HTTP/"))) {
+            tc_buf_reset(&c->head.buf); /* a 1xx was before it */
+        }
+        tc_grow_str(&c->head, tc_slice_make(data, len));
     }
     return c->refused == NULL ? len : 0;
 }
@@ -246,6 +255,7 @@ void tc_http_client_destroy(struct tc_http_client *c)
         c->curl->easy_cleanup(c->easy);
         (void)c->curl->multi_cleanup(c->multi);
         tc_grow_fini(&c->body);
+        tc_grow_fini(&c->head);
         free(c);
     }
 }
@@ -385,9 +395,11 @@ static tc_status explain(const struct tc_http_client *c, CURLcode code, struct t
 /* "Name: value\r\n" lines as libcurl's list; NULL: no memory. */
 static struct curl_slist *make_headers(struct tc_http_client *c, struct tc_slice headers)
 {
-    /* What libcurl would add of its own. */
-    struct curl_slist *list = c->curl->slist_append(NULL, "Expect:");
-    struct curl_slist *grown = list == NULL ? NULL : c->curl->slist_append(list, "Content-Type:");
+    /* What libcurl would add of its own. It signs these too, though they are not sent (7.88). */
+    struct curl_slist *list = c->curl->slist_append(
+        NULL, c->is_signed ? "Content-Type: application/octet-stream" : "Content-Type:");
+    struct curl_slist *grown =
+        list == NULL || c->is_signed ? list : c->curl->slist_append(list, "Expect:");
     char *line = c->headers;
     if (headers.len > 0) {
         memcpy(line, headers.ptr, headers.len);
@@ -425,6 +437,10 @@ static CURLcode set_request(struct tc_http_client *c, const char *method, const 
     (void)curl->easy_setopt(c->easy, bare ? CURLOPT_HTTPGET : CURLOPT_POST, 1L);
     (void)curl->easy_setopt(c->easy, CURLOPT_NOBODY, head ? 1L : 0L);
     (void)curl->easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
+    if (c->upload != NULL) {
+        c->request_len = c->upload->len;
+        c->upload->prepare(c->upload->context, curl, c->easy);
+    }
     return code;
 }
 
@@ -472,7 +488,9 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
                        c->authority);
     }
     tc_buf_reset(&c->body.buf);
+    tc_buf_reset(&c->head.buf);
     c->body.failed = false;
+    c->head.failed = false;
     c->cut = false;
     c->is_enough = false;
     c->refused = NULL;
@@ -504,5 +522,37 @@ tc_status tc_http_client_stream(struct tc_http_client *c, const char *path, stru
     tc_status status = tc_http_client_call(c, "GET", path, headers, TC_EMPTY, out_reply, err);
     (void)set_timeout(c, c->timeout_ns);
     c->sink = NULL;
+    return status;
+}
+
+/* ---- for signed.c --------------------------------------------------------------------------- */
+
+const struct tc__curl *tc__http_client_curl(struct tc_http_client *c, CURL **out_easy)
+{
+    *out_easy = c->easy;
+    return c->curl;
+}
+
+struct tc_slice tc__http_client_head(struct tc_http_client *c)
+{
+    return c->head.failed ? TC_EMPTY : tc_grow_slice(&c->head);
+}
+
+void tc__http_client_is_signed(struct tc_http_client *c)
+{
+    c->is_signed = true;
+}
+
+tc_status tc__http_client_upload(struct tc_http_client *c, const char *path,
+                                 struct tc_slice headers, const struct tc__http_upload *upload,
+                                 int64_t timeout_ns, struct tc_http_reply *out_reply,
+                                 struct tc_error *err)
+{
+    c->upload = upload;
+    (void)set_timeout(c, timeout_ns);
+    tc_status status = tc_http_client_call(c, "PUT", path, headers, TC_EMPTY, out_reply, err);
+    (void)set_timeout(c, c->timeout_ns);
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_UPLOAD, 0L);
+    c->upload = NULL;
     return status;
 }

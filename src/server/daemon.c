@@ -235,6 +235,8 @@ static tc_status open_store(struct tc_daemon *d, struct tc_error *err)
         .reserve_bytes = c->evidence_reserve,
         .compression = (int)c->evidence_compression,
         .seals_apart = true,
+        .remote_url = c->evidence_remote,
+        .remote_credentials = c->evidence_remote_credentials_file,
     };
     return tc_store_open(d->evidence_dir, &config, say_recovery, NULL, &d->store, err);
 }
@@ -326,6 +328,9 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     struct tc_otlp_limits limits = tc__daemon_otlp_limits(&d->config);
     TC_TRY(tc_committer_create(d->store, tc_net_base(d->net), &d->committer, err));
     TC_TRY(tc_sealer_create(d->store, &d->sealer, err));
+    if (d->config.evidence_remote[0] != '\0') {
+        TC_TRY(tc_shipper_create(d->store, &d->config, &d->shipper, err));
+    }
     TC_TRY(tc_body_checker_create(tc_net_base(d->net), &limits, tc__daemon_body_max(&d->config),
                                   &d->checker, err));
     if (d->config.warehouse_enabled &&
@@ -523,6 +528,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     }
     tc_body_checker_destroy(d->checker);
     tc_source_set_stop(d->sources);
+    tc_shipper_destroy(d->shipper);
     tc_sealer_destroy(d->sealer);
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {

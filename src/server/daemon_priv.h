@@ -15,6 +15,7 @@
 #include "server/remote_write.h"
 #include "server/run_book.h"
 #include "server/sealer.h"
+#include "server/shipper.h"
 #include "server/sources/sources.h"
 #include "server/upload.h"
 #include "server/warehouse/feed.h"
@@ -57,6 +58,7 @@ struct tc_daemon {
     struct tc_body_checker *checker;
     struct tc_committer *committer;
     struct tc_sealer *sealer;
+    struct tc_shipper *shipper; /* NULL: evidence.remote is empty */
     struct tc_ingest *ingest;
     struct tc_upload *upload;
     struct tc_source_set *sources;

@@ -100,6 +100,16 @@ static void refresh_store(const struct tc_daemon *d)
     tc_gauge(TC_COUNT_EVIDENCE_KEPT_BODY_BYTES, (int64_t)s.kept_body_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_KEPT_BYTES, (int64_t)s.kept_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_FULL, tc_committer_is_full(d->committer));
+    if (d->shipper != NULL) {
+        struct tc_shipper_stats shipper;
+        tc_shipper_stats(d->shipper, &shipper);
+        int64_t stalled_ns = tc_wall_ns() - shipper.level_ns;
+        tc_counter_set(TC_COUNT_EVIDENCE_REMOTE_SHIPPED, s.shipped);
+        tc_counter_set(TC_COUNT_EVIDENCE_REMOTE_FAILURES, shipper.failures);
+        tc_gauge(TC_COUNT_EVIDENCE_REMOTE_WAITING, (int64_t)s.unshipped);
+        tc_gauge(TC_COUNT_EVIDENCE_REMOTE_WAITING_BYTES, (int64_t)s.unshipped_bytes);
+        tc_gauge(TC_COUNT_EVIDENCE_REMOTE_STALLED, stalled_ns < 0 ? 0 : stalled_ns / TC_SECOND);
+    }
 }
 
 static void refresh_outbox(const struct tc_daemon *d)
@@ -181,7 +191,28 @@ static void put_traffic(struct tc_json_out *j)
     tc_json_end_object(j);
 }
 
-static void put_results(struct tc_json_out *j)
+/* Where objects are copied to, and what waits for that. */
+static void put_remote(const struct tc_daemon *d, struct tc_json_out *j)
+{
+    struct tc_shipper_stats s;
+    if (d->shipper == NULL) {
+        return;
+    }
+    tc_shipper_stats(d->shipper, &s);
+    tc_json_put_object(j, "remote");
+    tc_json_put_cstr(j, "url", d->config.evidence_remote);
+    PUT_COUNT(j, "objects", TC_COUNT_EVIDENCE_REMOTE_SHIPPED);
+    PUT_COUNT(j, "waiting_objects", TC_COUNT_EVIDENCE_REMOTE_WAITING);
+    PUT_COUNT(j, "waiting_bytes", TC_COUNT_EVIDENCE_REMOTE_WAITING_BYTES);
+    PUT_COUNT(j, "failures", TC_COUNT_EVIDENCE_REMOTE_FAILURES);
+    if (s.failing_ns != 0) {
+        tc_json_put_time(j, "failing_since", s.failing_ns);
+        tc_json_put_cstr(j, "error", s.why.message);
+    }
+    tc_json_end_object(j);
+}
+
+static void put_results(const struct tc_daemon *d, struct tc_json_out *j)
 {
     tc_json_put_object(j, "evidence");
     PUT_COUNT(j, "batches", TC_COUNT_EVIDENCE_KEPT_BATCHES);
@@ -191,6 +222,7 @@ static void put_results(struct tc_json_out *j)
     PUT_COUNT(j, "damaged", TC_COUNT_EVIDENCE_DAMAGED);
     PUT_COUNT(j, "lost", TC_COUNT_EVIDENCE_LOST);
     PUT_COUNT(j, "full", TC_COUNT_EVIDENCE_FULL);
+    put_remote(d, j);
     tc_json_end_object(j);
     tc_json_put_object(j, "incidents");
     PUT_COUNT(j, "open", TC_COUNT_INCIDENTS_OPEN);
@@ -271,7 +303,7 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     put_listeners(d, j);
     tc_json_put_u64(j, "connections", tc_net_connections(d->net));
     put_traffic(j);
-    put_results(j);
+    put_results(d, j);
     put_alerts(d, j);
     tc_source_set_describe(d->sources, j);
     tc_recheck_describe(tc_detection_recheck(d->detection), j);

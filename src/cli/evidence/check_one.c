@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* The batch of the daemon's store whose body has that digest. */
-static tc_status check_batch(const char *dir, const struct tc_digest *digest, uint64_t *out_bytes,
-                             struct tc_error *err)
+static tc_status check_batch(const char *dir, bool local, const struct tc_digest *digest,
+                             uint64_t *out_bytes, struct tc_error *err)
 {
     char path[TC_DATA_PATH_BYTES + 16];
     struct tc_evidence *e = NULL;
     struct tc_slice body = TC_EMPTY;
     uint64_t number = 0;
     (void)snprintf(path, sizeof path, "%s/evidence", dir);
-    TC_TRY(tc_evidence_open(path, &e, err));
+    TC_TRY(tc_evidence_open_all(path, local, &e, err));
     tc_status status = tc_evidence_find(e, digest, true, &number, err);
     status = status == TC_OK ? tc_evidence_body(e, number, &body, err) : status;
     *out_bytes = body.len;
@@ -112,7 +112,7 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
     status = status == TC_OK ? tc_files_check(files, &digest, &bytes, &err) : status;
     tc_files_close(files);
     if (status == TC_E_NOTFOUND) {
-        status = check_batch(dir, &digest, &bytes, &err);
+        status = check_batch(dir, args->local, &digest, &bytes, &err);
     }
     if (status == TC_E_NOTFOUND) {
         return tell_missing(args, dir, &digest);

@@ -3,6 +3,7 @@
 #include "cli/evidence/evidence.h"
 #include "cli/say.h"
 #include "evidence/data_dir.h"
+#include "object_store/reader.h"
 
 #include <string.h>
 
@@ -23,6 +24,9 @@ static const struct tc_option OPTIONS[] = {
         "ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: 90s, 15m, 2h, 3d."),
     TC_FLAG("objects", struct tc_evidence_args, objects,
             "ls: the sealed objects instead of the batches."),
+    TC_FLAG("local", struct tc_evidence_args, local,
+            "Only what is on this disk: nothing is fetched from the object store of "
+            "evidence.remote."),
     TC_TEXT("key", "FILE", struct tc_evidence_args, key,
             "sign: the private key, Ed25519 in PEM (PKCS#8), readable by you alone."),
     TC_TEXT("new-key", "FILE", struct tc_evidence_args, new_key,
@@ -37,6 +41,25 @@ static const struct tc_option OPTIONS[] = {
             "ls, verify, sign: one JSON object a line. manifest: its exact bytes."),
 };
 
+static void say_fetching(const char *line)
+{
+    tc_say("evidence", "%s", line);
+}
+
+tc_status tc_evidence_open_all(const char *dir, bool local, struct tc_evidence **out,
+                               struct tc_error *err)
+{
+    struct tc_evidence *e = NULL;
+    TC_TRY(tc_evidence_open(dir, &e, err));
+    tc_status status = local ? TC_OK : tc_object_store_attach(e, dir, say_fetching, err);
+    if (status != TC_OK) {
+        tc_evidence_close(e);
+        return status;
+    }
+    *out = e;
+    return TC_OK;
+}
+
 struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args)
 {
     char dir[PATH_BYTES];
@@ -49,7 +72,7 @@ struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args)
         return NULL;
     }
     (void)snprintf(path, sizeof path, "%s/evidence", args->data_dir != NULL ? args->data_dir : dir);
-    if (tc_evidence_open(path, &e, &err) != TC_OK) {
+    if (tc_evidence_open_all(path, args->local, &e, &err) != TC_OK) {
         tc_say("evidence", "%s%s", err.message,
                err.status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
         return NULL;
@@ -110,8 +133,9 @@ const struct tc_command tc_command_evidence = {
     .summary = "print, list, verify and sign the bytes that prove a result",
     .usage = "usage: tracecore evidence cat FILE --at OFFSET,LENGTH [--verify DIGEST]\n"
              "       tracecore evidence cat sha256:DIGEST|NUMBER [--at OFFSET,LENGTH]\n"
-             "       tracecore evidence ls [--since TIME] [--objects] [--json]\n"
-             "       tracecore evidence verify [RUN [--pub FILE]|sha256:DIGEST] [--json]\n"
+             "       tracecore evidence ls [--since TIME] [--objects] [--local] [--json]\n"
+             "       tracecore evidence verify [RUN [--pub FILE]|sha256:DIGEST] [--local]\n"
+             "                                 [--json]\n"
              "       tracecore evidence manifest RUN [--json]\n"
              "       tracecore evidence sign RUN --key FILE|--new-key FILE\n"
              "       tracecore evidence sign --file MANIFEST --key FILE\n"
@@ -124,7 +148,8 @@ const struct tc_command tc_command_evidence = {
              "offset and length which part of them. ls lists what is stored, files of runs\n"
              "and batches; verify reads all of it again and names what is not what was\n"
              "written. They read while the daemon runs. What a terminal would act on is\n"
-             "escaped when output goes to one.\n"
+             "escaped when output goes to one. What was copied to an object store\n"
+             "(evidence.remote) and deleted here is fetched from there, and checked.\n"
              "\n"
              "manifest prints which files a run consists of, with --json the very bytes that\n"
              "its digest is over. sign puts a signature beside it (Ed25519, a DSSE envelope\n"

@@ -24,8 +24,13 @@ struct tc_evidence_args {
     const char *envelope; /* verify: with --file */
     bool json;
     bool objects;
+    bool local;
 };
 
+/* Opens the store in `dir`; what is in the object store alone is fetched, unless `local`, and that
+ * is said. */
+TC_CHECKED tc_status tc_evidence_open_all(const char *dir, bool local, struct tc_evidence **out,
+                                          struct tc_error *err);
 /* Opens the store; when it cannot, it has said why and the result is NULL. */
 struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args);
 

@@ -7,6 +7,7 @@
 #include "cli/evidence/evidence.h"
 #include "cli/say.h"
 #include "cli/since.h"
+#include "evidence/ship.h"
 
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ static tc_status object_json(struct tc_output *out, const struct tc_object_info 
     tc_json_put_time(&j, "arrival_max", info->arrival_max_ns);
     tc_json_put_u64(&j, "bytes", info->body_bytes);
     tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
+    tc_json_put_bool(&j, "remote", info->is_remote);
     return tc_json_end_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
@@ -98,10 +100,11 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
 
 static tc_status object_text(struct tc_output *out, const struct tc_object_info *info)
 {
-    bool good = tc_output_format(out, "{} {}  {} {} {} {}  {}\n", tc_as_right(info->first, 10),
+    bool good = tc_output_format(out, "{} {}  {} {} {} {}  {}{}\n", tc_as_right(info->first, 10),
                                  tc_as_right(info->last, 10), arrival(info->arrival_min_ns),
                                  arrival(info->arrival_max_ns), tc_as_right(info->body_bytes, 13),
-                                 tc_as_right(info->disk_bytes, 13), tc_as_digest(&info->digest));
+                                 tc_as_right(info->disk_bytes, 13), tc_as_digest(&info->digest),
+                                 tc_arg_cstr(info->is_remote ? "  remote" : ""));
     return good ? TC_OK : TC_E_IO;
 }
 
@@ -123,6 +126,7 @@ static tc_status list(struct tc_evidence *e, const struct tc_evidence_args *args
     }
     if (args->since != NULL) {
         TC_TRY(tc_evidence_replay_from(e, l->since_ns, 0, &from, err));
+        TC_TRY(tc_evidence_remote_from(e, l->since_ns, &from, err));
     }
     return tc_evidence_walk(e, from, false, take_batch, take_bad, l, err);
 }
@@ -135,7 +139,7 @@ static int list_store(const char *dir, const struct tc_evidence_args *args, stru
     struct tc_error err = {0};
     struct tc_evidence *e = NULL;
     (void)snprintf(path, sizeof path, "%s/evidence", dir);
-    tc_status status = tc_evidence_open(path, &e, &err);
+    tc_status status = tc_evidence_open_all(path, args->local, &e, &err);
     if (status == TC_E_NOTFOUND && may_miss) {
         return TC_EXIT_OK;
     }

@@ -140,6 +140,8 @@ static void sum_up_json(struct tc_output *out, const struct tc_verify_result *su
     tc_json_put_u64(&j, "citations_gone", sum->citations_gone);
     tc_json_put_u64(&j, "set_aside", sum->set_aside);
     tc_json_put_u64(&j, "torn_bytes", sum->torn_bytes);
+    tc_json_put_u64(&j, "remote", sum->remote);
+    tc_json_put_u64(&j, "unreachable", sum->unreachable);
     tc_json_put_u64(&j, "damaged", sum->damaged);
     (void)tc_json_end_line(&j);
 }
@@ -164,6 +166,9 @@ static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *
                            counted(sum->segments, "open segment"), sum->batches,
                            sum->batches == 1 ? "batch" : "batches",
                            counted(sum->citations, "citation"));
+    if (sum->remote > 0) {
+        (void)tc_output_format(&r->out, "{} fetched from the object store; ", sum->remote);
+    }
     if (sum->damaged == 0) {
         (void)tc_output_put(&r->out, TC_LIT("no damage\n"));
     } else {
@@ -214,7 +219,7 @@ static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_
 }
 
 /* The daemon's store. TC_EXIT_OK, TC_EXIT_FOUND, or TC_EXIT_BAD after it was said why. */
-static int check_store(struct tc_evidence_report *r, const char *data_dir, bool needed)
+static int check_store(struct tc_evidence_report *r, const char *data_dir, bool needed, bool local)
 {
     struct tc_verify_sink sink = {
         .context = r,
@@ -228,7 +233,7 @@ static int check_store(struct tc_evidence_report *r, const char *data_dir, bool 
     struct tc_error err;
     struct tc_evidence *e = NULL;
     (void)snprintf(path, sizeof path, "%s/evidence", data_dir);
-    tc_status status = tc_evidence_open(path, &e, &err);
+    tc_status status = tc_evidence_open_all(path, local, &e, &err);
     if (status == TC_E_NOTFOUND && !needed) {
         return TC_EXIT_OK;
     }
@@ -244,6 +249,12 @@ static int check_store(struct tc_evidence_report *r, const char *data_dir, bool 
         return TC_EXIT_BAD;
     }
     sum_up(r, &sum);
+    if (sum.unreachable > 0) {
+        (void)tc_output_flush(&r->out);
+        tc_say("evidence", "%llu objects and citations were not checked: %s",
+               (unsigned long long)sum.unreachable, err.message);
+        return TC_EXIT_BAD;
+    }
     return sum.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
 }
 
@@ -290,7 +301,7 @@ int tc_evidence_check(const struct tc_evidence_args *args)
     if (files.any) {
         sum_up_files(&r, &files);
     }
-    int store = check_store(&r, dir, !files.any);
+    int store = check_store(&r, dir, !files.any, args->local);
     int audit = check_audit(&r, dir);
     code = store > code ? store : code;
     code = audit > code ? audit : code;
