@@ -35,6 +35,10 @@ tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
     if (config->data_dir == NULL || config->data_dir[0] == '\0') {
         return tc_fail(err, TC_E_USAGE, 0, "the warehouse has no data directory");
     }
+    if (config->url != NULL && config->url[0] != '\0') {
+        TC_TRY(tc__engine_clickhouse.open(config, &object, err));
+        return wrap(&tc__engine_clickhouse, object, out_warehouse, err);
+    }
     if (!config->own) {
         tc_status status = tc__engine_daemon.open(config, &object, err);
         if (status == TC_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The warehouse: the tables of tables.def in some engine. Nothing above this header knows which:
- * DuckDB in a file of data_dir, a daemon that has it open (over its socket), later ClickHouse.
+ * DuckDB in a file of data_dir, a daemon that has it open (over its socket), or ClickHouse.
  * docs/internals/warehouse.md says how they are found.
  *
  * A warehouse belongs to one thread. SQL here is a portable subset: SELECT with joins, WHERE,
@@ -27,17 +27,26 @@ enum tc_warehouse_mode {
     TC_WAREHOUSE_WRITE, /* made when it is not there, migrated when it is older */
 };
 
+/* Says, once, what is being waited for: from the thread that waits. */
+typedef void (*tc_warehouse_wait_fn)(void *context, const char *text);
+
 struct tc_warehouse_config {
     const char *data_dir;
+    /* "clickhouse://user@host/database" (docs/clickhouse.md); NULL or "": in data_dir. */
+    const char *url;
     enum tc_warehouse_mode mode;
     size_t memory_bytes; /* of the engine; 0: its default below */
     unsigned threads;    /* 0: as many as cores */
     int64_t wait_ns;     /* how long another process that has it open is waited for */
     bool own;            /* the daemon itself: never ask a socket */
+    tc_warehouse_wait_fn says; /* may be NULL */
+    void *says_context;
 };
 
 /* The environment may say where the engine's library is. */
 #define TC_WAREHOUSE_LIBRARY_VARIABLE "TRACECORE_DUCKDB"
+/* And, for commands, where the warehouse is. */
+#define TC_WAREHOUSE_URL_VARIABLE "TRACECORE_WAREHOUSE"
 
 #define TC_WAREHOUSE_MEMORY_DEFAULT ((size_t)1 << 30)
 

@@ -17,9 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long another command that has the database is waited for. */
-#define WAIT_NS (60 * TC_SECOND)
-
 struct adding {
     const struct tc_run_args *args;
     char data_dir[TC_DATA_PATH_BYTES];
@@ -46,6 +43,9 @@ struct adding {
 
 /* Rows of one table that a dry run shows. */
 #define SHOWN_MAX 10000
+
+/* How long another import is waited for. */
+#define IMPORT_WAIT (60 * TC_SECOND)
 
 /* ---- what the import tells ---- */
 
@@ -171,10 +171,9 @@ static void make_parents(const char *dir)
 static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
 {
     struct adding *a = context;
-    struct tc_warehouse_config config = {.data_dir = a->data_dir,
-                                         .mode = a->args->dry_run ? TC_WAREHOUSE_READ
-                                                                  : TC_WAREHOUSE_WRITE,
-                                         .wait_ns = WAIT_NS};
+    struct tc_warehouse_config config =
+        tc_data_config("run", a->data_dir, a->args->dry_run ? TC_WAREHOUSE_READ : TC_WAREHOUSE_WRITE);
+    config.wait_ns = IMPORT_WAIT;
     if (!a->args->dry_run) {
         make_parents(a->data_dir);
     }
