@@ -212,29 +212,72 @@ static void note_columns(struct tc__ch_scan *scan, enum tc_table table, struct t
 
 /* ---- scans ---- */
 
-/* Calls a function with each text of a member that is a text or a list of them. */
-static void each_text(struct tc_json info, const char *member, struct planning *p,
-                      struct tc__ch_scan *scan, enum tc_table table, struct tc_grow *where)
+/* The texts of a member that is a text or a list of them, one by one. */
+struct texts {
+    struct tc_json_iter it;
+    struct tc_json one;
+    bool is_list;
+    bool is_done;
+};
+
+static struct texts texts_of(struct tc_json info, const char *member)
 {
-    struct tc_json value;
-    struct tc_json item;
-    struct tc_slice text;
-    if (!tc_json_get(info, tc_slice_cstr(member), &value)) {
-        return;
+    struct texts t = {.is_done = !tc_json_get(info, tc_slice_cstr(member), &t.one)};
+    t.is_list = !t.is_done && tc_json_type(t.one) == TC_JSON_ARRAY;
+    if (t.is_list) {
+        t.it = tc_json_iter_make(t.one);
     }
-    bool is_list = tc_json_type(value) == TC_JSON_ARRAY;
-    struct tc_json_iter it = tc_json_iter_make(value);
-    for (bool more = is_list ? tc_json_iter_next(&it, NULL, &item) : (item = value, true); more;
-         more = is_list && tc_json_iter_next(&it, NULL, &item)) {
-        if (!tc_json_string(item, &text)) {
-            continue;
-        }
+    return t;
+}
+
+static bool next_text(struct texts *t, struct tc_slice *out)
+{
+    *out = TC_EMPTY;
+    if (t->is_done) {
+        return false;
+    }
+    if (t->is_list) {
+        struct tc_json item;
+        return tc_json_iter_next(&t->it, NULL, &item) && tc_json_string(item, out);
+    }
+    t->is_done = true;
+    return tc_json_string(t->one, out);
+}
+
+/* DuckDB names no columns when it takes all of them. */
+static void note_projections(struct tc__ch_scan *scan, enum tc_table table, struct tc_json info)
+{
+    struct texts t = texts_of(info, "Projections");
+    struct tc_slice text;
+    bool any = false;
+    while (next_text(&t, &text)) {
+        any |= text.len > 0;
         note_columns(scan, table, text);
-        if (where != NULL && tc__filter_parse(text, p->filter)) {
+    }
+    if (!any) {
+        memset(scan->columns, true, sizeof scan->columns);
+    }
+}
+
+/* A filter with a line break in its value comes in two pieces: the first has an odd number of
+ * quotes, and nothing here is to be believed. */
+static void note_filters(struct planning *p, struct tc__ch_scan *scan, enum tc_table table,
+                         struct tc_json info, struct tc_grow *where)
+{
+    struct texts t = texts_of(info, "Filters");
+    struct tc_slice text;
+    bool is_torn = false;
+    while (next_text(&t, &text)) {
+        note_columns(scan, table, text);
+        is_torn |= tc_slice_count(text, '\'') % 2 != 0;
+        if (tc__filter_parse(text, p->filter)) {
             for (size_t i = 0; i < p->filter->term_count; i++) {
                 put_term(p, where, table, &p->filter->terms[i]);
             }
         }
+    }
+    if (is_torn) {
+        tc_buf_reset(&where->buf);
     }
 }
 
@@ -245,8 +288,8 @@ static void note_scan(struct planning *p, struct scans *s, bool is_texts, struct
     struct tc_grow *all = is_texts ? &scan->where_texts : &scan->where;
     size_t *count = is_texts ? &s->text_count : &s->fact_count;
     scan->is_read = true;
-    each_text(info, "Projections", p, scan, s->table, NULL);
-    each_text(info, "Filters", p, scan, s->table, &where);
+    note_projections(scan, s->table, info);
+    note_filters(p, scan, s->table, info, &where);
     s->is_all |= !is_texts && where.buf.len == 0;
     if (where.buf.len > 0) {
         tc_grow_format(all, "{}({})", all->buf.len == 0 ? "" : " OR ", tc_grow_slice(&where));
