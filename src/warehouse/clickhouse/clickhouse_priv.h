@@ -71,6 +71,7 @@ struct tc__ch {
     struct tc__ch_layout layouts[TC_TABLE_COUNT];
     struct tc__ch_layout series;
     struct tc__ch_state states[TC_TABLE_COUNT]; /* as of the last look */
+    int64_t looked_ns;                          /* 0: it has to be asked */
     struct tc__ch_mirror mirrors[TC_TABLE_COUNT];
     struct tc__ch_part parts[TC_TABLE_COUNT];
     /* The transaction. */

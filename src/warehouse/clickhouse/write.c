@@ -245,6 +245,7 @@ tc_status tc__ch_begin(void *engine, struct tc_error *err)
     bool wanted[TC_TABLE_COUNT];
     memset(wanted, true, sizeof wanted);
     tc__ch_client_calm(&ch->client);
+    ch->looked_ns = 0;
     TC_TRY(tc__ch_look(ch, err));
     TC_TRY(tc__ch_refresh(ch, wanted, err));
     TC_TRY(tc__engine_duckdb.begin(ch->local, err));
@@ -263,6 +264,7 @@ void tc__ch_rollback(void *engine)
     tc__scope_map_reset(&ch->sent);
     drop_entries(ch);
     ch->in_transaction = false;
+    ch->looked_ns = 0;
     tc__engine_duckdb.rollback(ch->local);
 }
 
@@ -308,6 +310,7 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
     }
     drop_entries(ch);
     ch->in_transaction = false;
+    ch->looked_ns = 0;
     return tc__engine_duckdb.commit(ch->local, err);
 }
 
