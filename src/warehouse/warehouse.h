@@ -58,6 +58,8 @@ struct tc_warehouse_config {
  */
 TC_CHECKED tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
                                        struct tc_warehouse **out_warehouse, struct tc_error *err);
+/* Whether a url is well formed, or none: TC_E_USAGE says what is wrong with it. */
+TC_CHECKED tc_status tc_warehouse_check_url(const char *url, struct tc_error *err);
 void tc_warehouse_close(struct tc_warehouse *w);
 /* A second view of the same database, for another thread. Closed before the first. */
 TC_CHECKED tc_status tc_warehouse_share(struct tc_warehouse *w, struct tc_warehouse **out_warehouse,

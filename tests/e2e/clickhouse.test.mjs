@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A warehouse in a real ClickHouse, one server and two shards: errors that name what to change, rows
-// that are there once whatever happens to the server, and the answers of DuckDB. The last are not
-// written down here: other test files run a second time, with each data_dir's warehouse in ClickHouse.
+// that are there once whatever happens to the server. The answers: clickhouse_answers.test.mjs.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,9 +9,6 @@ import { after, before, describe, test } from 'node:test';
 import { binary, scratch, vllm } from './support/runs.mjs';
 import { noClickHouse, startClickHouse, startProxy } from './support/clickhouse.mjs';
 
-const source = process.env.TC_SOURCE_DIR ?? process.cwd();
-const ONE = ['compare', 'diagnose', 'report', 'run_show', 'run_slices', 'run_telemetry'];
-const TWO = ['diagnose', 'run_slices', 'run_telemetry'];
 let place;
 let servers;
 let databases = 0;
@@ -51,17 +47,6 @@ function samples(lines) {
     text.push(`DCGM_FI_DEV_GPU_TEMP{gpu="${i % 8}",UUID="GPU-0000000${i % 8}-0000-0000-0000-000000000000",Hostname="gpu-01"} 60 ${at + Math.floor(i / 8) * 60000}`);
   }
   return `${text.join('\n')}\n`;
-}
-
-function tests(files, url) {
-  return new Promise((resolve) => {
-    const env = { ...process.env, TC_CLICKHOUSE: url };
-    delete env.NODE_TEST_CONTEXT;
-    const child = spawn(process.execPath, ['--test', '--test-concurrency=1', '--test-reporter=tap', ...files.map((file) => path.join(source, `tests/e2e/${file}.test.mjs`))], { env });
-    let stdout = '';
-    child.stdout.on('data', (text) => { stdout += text; });
-    child.on('close', (status) => resolve({ status, stdout }));
-  });
 }
 
 describe('a warehouse in ClickHouse', { skip: noClickHouse }, () => {
@@ -186,16 +171,6 @@ describe('a warehouse in ClickHouse', { skip: noClickHouse }, () => {
     for (const server of servers) {
       assert.ok(Number(await server.sql(`SELECT count() FROM ${name}.telemetry_slice_shard`)) > 0, 'both shards have slices');
     }
-  });
-
-  test('answers as DuckDB does, on one server', async () => {
-    const { status, stdout } = await tests(ONE, `clickhouse://default@${servers[0].address}/DATABASE`);
-    assert.equal(status, 0, stdout);
-  });
-
-  test('answers as DuckDB does, on two shards', async () => {
-    const { status, stdout } = await tests(TWO, `clickhouse://default@${servers.map((s) => s.address).join(',')}/DATABASE?cluster=two`);
-    assert.equal(status, 0, stdout);
   });
 
   test('leaves no file of DuckDB behind', () => {

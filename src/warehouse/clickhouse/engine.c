@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening, closing, queries. */
 #include "base/format.h"
+#include "base/time.h"
 #include "warehouse/clickhouse/clickhouse_priv.h"
 #include "warehouse/duckdb/sql_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The daemon has something else to do meanwhile, and tries again by itself. */
+#define OWN_WAIT (5 * TC_SECOND)
 
 /* ---- opening ---- */
 
@@ -70,6 +74,9 @@ static tc_status open_ch(const struct tc_warehouse_config *config, void **out,
 {
     struct tc__ch_url url;
     TC_TRY(tc__ch_url_parse(config->url, &url, err));
+    if (config->own && url.wait_ns > OWN_WAIT) {
+        url.wait_ns = OWN_WAIT;
+    }
     return open_with(config, &url, out, err);
 }
 
