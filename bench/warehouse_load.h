@@ -190,8 +190,10 @@ static size_t read_options(int argc, char **argv, char *dir, size_t size)
         } else if (option == 'j') {
             as_json = true;
         } else {
-            (void)fprintf(option == 'h' ? stdout : stderr,
-                          "usage: %s [--rows N] [--dir DIR] [--keep DIR] [--clickhouse URL] [--json]\n", argv[0]);
+            (void)fprintf(
+                option == 'h' ? stdout : stderr,
+                "usage: %s [--rows N] [--dir DIR] [--keep DIR] [--clickhouse URL] [--json]\n",
+                argv[0]);
             exit(option == 'h' ? 0 : 2);
         }
     }

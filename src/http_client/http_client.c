@@ -502,8 +502,8 @@ tc_status tc_http_client_stream(struct tc_http_client *c, const char *path, stru
     c->sink = sink;
     c->sink_context = context;
     (void)set_timeout(c, timeout_ns);
-    tc_status status = tc_http_client_call(c, body.len == 0 ? "GET" : "POST", path, headers, body,
-                                           out_reply, err);
+    tc_status status =
+        tc_http_client_call(c, body.len == 0 ? "GET" : "POST", path, headers, body, out_reply, err);
     (void)set_timeout(c, c->timeout_ns);
     c->sink = NULL;
     return status;

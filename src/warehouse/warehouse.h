@@ -35,18 +35,19 @@ struct tc_warehouse_config {
     /* "clickhouse://user@host/database" (docs/clickhouse.md); NULL or "": in data_dir. */
     const char *url;
     enum tc_warehouse_mode mode;
-    size_t memory_bytes; /* of the engine; 0: its default below */
-    unsigned threads;    /* 0: as many as cores */
-    int64_t wait_ns;     /* how long another process that has it open is waited for */
-    bool own;            /* the daemon itself: never ask a socket */
+    size_t memory_bytes;       /* of the engine; 0: its default below */
+    unsigned threads;          /* 0: as many as cores */
+    int64_t wait_ns;           /* how long another process that has it open is waited for */
+    bool own;                  /* the daemon itself: never ask a socket */
     tc_warehouse_wait_fn says; /* may be NULL */
     void *says_context;
 };
 
 /* The environment may say where the engine's library is. */
 #define TC_WAREHOUSE_LIBRARY_VARIABLE "TRACECORE_DUCKDB"
-/* And, for commands, where the warehouse is. */
+/* And, for commands, where the warehouse is; and the password of a user there. */
 #define TC_WAREHOUSE_URL_VARIABLE "TRACECORE_WAREHOUSE"
+#define TC_WAREHOUSE_PASSWORD_VARIABLE "TRACECORE_CLICKHOUSE_PASSWORD"
 
 #define TC_WAREHOUSE_MEMORY_DEFAULT ((size_t)1 << 30)
 

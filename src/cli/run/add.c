@@ -171,8 +171,8 @@ static void make_parents(const char *dir)
 static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
 {
     struct adding *a = context;
-    struct tc_warehouse_config config =
-        tc_data_config("run", a->data_dir, a->args->dry_run ? TC_WAREHOUSE_READ : TC_WAREHOUSE_WRITE);
+    struct tc_warehouse_config config = tc_data_config(
+        "run", a->data_dir, a->args->dry_run ? TC_WAREHOUSE_READ : TC_WAREHOUSE_WRITE);
     config.wait_ns = IMPORT_WAIT;
     if (!a->args->dry_run) {
         make_parents(a->data_dir);

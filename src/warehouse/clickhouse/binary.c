@@ -73,9 +73,10 @@ static void slice_layout(struct tc__ch_layout *out)
     add(out, TC__CH_SERIES, TC__CH_NUMBER, SIZE_MAX);
     for (size_t i = 0; i < info->column_count; i++) {
         if (is_of_fact(i)) {
-            enum tc__ch_type type = info->columns[i].type == TC_COLUMN_TEXT   ? TC__CH_WORD
-                                    : info->columns[i].type == TC_COLUMN_TIME ? TC__CH_MOMENT
-                                    : type_of(info->columns[i].type);
+            enum tc__ch_type type = info->columns[i].type == TC_COLUMN_TEXT ? TC__CH_WORD
+                                    : info->columns[i].type == TC_COLUMN_TIME
+                                        ? TC__CH_MOMENT
+                                        : type_of(info->columns[i].type);
             add(out, info->columns[i].name, type, i);
         }
     }
@@ -103,8 +104,7 @@ void tc__ch_layout_of(enum tc_table table, struct tc__ch_layout *out)
         slice_layout(out);
         return;
     }
-    *out = (struct tc__ch_layout){
-        .name = info->name, .order = TC__CH_BLOCK, .shard = TC__CH_BLOCK};
+    *out = (struct tc__ch_layout){.name = info->name, .order = TC__CH_BLOCK, .shard = TC__CH_BLOCK};
     if (table == TC_TABLE_REQUEST) {
         out->order = "ifNull(run_id, ''), ifNull(workload_point, ''), ifNull(started_at, 0)";
         out->partition = MONTH("ifNull(started_at, 0)");

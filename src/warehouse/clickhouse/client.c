@@ -14,7 +14,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define PASSWORD_VARIABLE "TRACECORE_CLICKHOUSE_PASSWORD"
 #define PASSWORD_MAX 512
 #define CALL_TIMEOUT (600 * TC_SECOND)
 #define PAUSE_FIRST (TC_SECOND / 10)
@@ -28,12 +27,12 @@
 static tc_status read_password(const struct tc__ch_url *url, char out[PASSWORD_MAX],
                                struct tc_error *err)
 {
-    const char *given = secure_getenv(PASSWORD_VARIABLE);
+    const char *given = secure_getenv(TC_WAREHOUSE_PASSWORD_VARIABLE);
     out[0] = '\0';
     if (url->password_file[0] == '\0') {
         return given == NULL || (size_t)snprintf(out, PASSWORD_MAX, "%s", given) < PASSWORD_MAX
                    ? TC_OK
-                   : tc_fail(err, TC_E_USAGE, 0, PASSWORD_VARIABLE " is too long");
+                   : tc_fail(err, TC_E_USAGE, 0, TC_WAREHOUSE_PASSWORD_VARIABLE " is too long");
     }
     ssize_t len = tc_io_read_path(url->password_file, out, PASSWORD_MAX);
     if (len < 0) {
@@ -297,7 +296,8 @@ tc_status tc__ch_insert(struct tc__ch_client *c, struct tc_slice sql, struct tc_
     if (!put_path(c, sql, "", path)) {
         return tc_fail(err, TC_E_LIMIT, 0, "a table has too many columns for ClickHouse");
     }
-    tc_status status = tc_http_client_call(c->http, "POST", path, c->insert_headers, rows, &reply, err);
+    tc_status status =
+        tc_http_client_call(c->http, "POST", path, c->insert_headers, rows, &reply, err);
     if (status != TC_OK) {
         return no_reply(c, status, err);
     }

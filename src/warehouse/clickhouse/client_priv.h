@@ -22,7 +22,7 @@
 struct tc__ch_client {
     struct tc_http_client *http;
     const struct tc__ch_url *url;
-    const char *host;          /* "host:port" */
+    const char *host; /* "host:port" */
     struct tc_slice headers;
     struct tc_slice insert_headers;
     char header_text[2048];    /* holds the password: wiped at the end */

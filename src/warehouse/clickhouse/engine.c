@@ -69,8 +69,7 @@ static tc_status open_with(const struct tc_warehouse_config *config, const struc
     return TC_OK;
 }
 
-static tc_status open_ch(const struct tc_warehouse_config *config, void **out,
-                         struct tc_error *err)
+static tc_status open_ch(const struct tc_warehouse_config *config, void **out, struct tc_error *err)
 {
     struct tc__ch_url url;
     TC_TRY(tc__ch_url_parse(config->url, &url, err));
@@ -119,8 +118,7 @@ static bool reads_nothing(const struct tc_query *query)
     bool looks = tc_slice_starts_any(sql, "EXPLAIN", "explain", "DESCRIBE", "describe", "SHOW",
                                      "show", "Explain", "Describe", "Show");
     tc__sql_look(query->sql, &look);
-    return looks ||
-           (query->untrusted && (!look.reads || !look.is_alone || look.banned.len > 0));
+    return looks || (query->untrusted && (!look.reads || !look.is_alone || look.banned.len > 0));
 }
 
 /* Whether slices without a run could belong to those that are asked for. */
@@ -148,8 +146,8 @@ static tc_status fetch_large(struct tc__ch *ch, const struct tc_query *query,
     return status;
 }
 
-static tc_status get_ready(struct tc__ch *ch, const struct tc_query *query,
-                           struct tc_grow *out_sql, size_t *out_binds_used, struct tc_error *err)
+static tc_status get_ready(struct tc__ch *ch, const struct tc_query *query, struct tc_grow *out_sql,
+                           size_t *out_binds_used, struct tc_error *err)
 {
     bool wanted[TC_TABLE_COUNT];
     if (reads_nothing(query)) {

@@ -11,37 +11,37 @@ static const struct {
     uint64_t code;
     enum kind kind;
 } CODES[] = {
-    {32, KIND_AGAIN},     /* ATTEMPT_TO_READ_AFTER_EOF: a shard went away */
-    {46, KIND_FEATURE},   /* UNKNOWN_FUNCTION */
-    {56, KIND_FEATURE},   /* UNKNOWN_STORAGE */
-    {62, KIND_FEATURE},   /* SYNTAX_ERROR */
-    {73, KIND_FEATURE},   /* UNKNOWN_FORMAT */
-    {81, KIND_DATABASE},  /* UNKNOWN_DATABASE */
-    {115, KIND_FEATURE},  /* UNKNOWN_SETTING */
-    {159, KIND_AGAIN},    /* TIMEOUT_EXCEEDED */
-    {164, KIND_RIGHTS},   /* READONLY */
-    {170, KIND_CLUSTER},  /* BAD_GET: no such cluster */
-    {192, KIND_USER},     /* UNKNOWN_USER */
-    {193, KIND_USER},     /* WRONG_PASSWORD */
-    {194, KIND_USER},     /* REQUIRED_PASSWORD */
-    {195, KIND_USER},     /* IP_ADDRESS_NOT_ALLOWED */
-    {198, KIND_AGAIN},    /* DNS_ERROR */
-    {202, KIND_AGAIN},    /* TOO_MANY_SIMULTANEOUS_QUERIES */
-    {203, KIND_AGAIN},    /* NO_FREE_CONNECTION */
-    {209, KIND_AGAIN},    /* SOCKET_TIMEOUT */
-    {210, KIND_AGAIN},    /* NETWORK_ERROR */
-    {225, KIND_AGAIN},    /* NO_ZOOKEEPER */
-    {236, KIND_AGAIN},    /* ABORTED: it stops */
-    {242, KIND_AGAIN},    /* TABLE_IS_READ_ONLY: it lost ZooKeeper */
-    {252, KIND_AGAIN},    /* TOO_MANY_PARTS */
-    {279, KIND_AGAIN},    /* ALL_CONNECTION_TRIES_FAILED */
-    {285, KIND_AGAIN},    /* TOO_FEW_LIVE_REPLICAS */
-    {291, KIND_RIGHTS},   /* DATABASE_ACCESS_DENIED */
-    {319, KIND_AGAIN},    /* UNKNOWN_STATUS_OF_INSERT */
-    {497, KIND_RIGHTS},   /* ACCESS_DENIED */
-    {516, KIND_USER},     /* AUTHENTICATION_FAILED */
-    {701, KIND_CLUSTER},  /* CLUSTER_DOESNT_EXIST */
-    {999, KIND_AGAIN},    /* KEEPER_EXCEPTION */
+    {32, KIND_AGAIN},    /* ATTEMPT_TO_READ_AFTER_EOF: a shard went away */
+    {46, KIND_FEATURE},  /* UNKNOWN_FUNCTION */
+    {56, KIND_FEATURE},  /* UNKNOWN_STORAGE */
+    {62, KIND_FEATURE},  /* SYNTAX_ERROR */
+    {73, KIND_FEATURE},  /* UNKNOWN_FORMAT */
+    {81, KIND_DATABASE}, /* UNKNOWN_DATABASE */
+    {115, KIND_FEATURE}, /* UNKNOWN_SETTING */
+    {159, KIND_AGAIN},   /* TIMEOUT_EXCEEDED */
+    {164, KIND_RIGHTS},  /* READONLY */
+    {170, KIND_CLUSTER}, /* BAD_GET: no such cluster */
+    {192, KIND_USER},    /* UNKNOWN_USER */
+    {193, KIND_USER},    /* WRONG_PASSWORD */
+    {194, KIND_USER},    /* REQUIRED_PASSWORD */
+    {195, KIND_USER},    /* IP_ADDRESS_NOT_ALLOWED */
+    {198, KIND_AGAIN},   /* DNS_ERROR */
+    {202, KIND_AGAIN},   /* TOO_MANY_SIMULTANEOUS_QUERIES */
+    {203, KIND_AGAIN},   /* NO_FREE_CONNECTION */
+    {209, KIND_AGAIN},   /* SOCKET_TIMEOUT */
+    {210, KIND_AGAIN},   /* NETWORK_ERROR */
+    {225, KIND_AGAIN},   /* NO_ZOOKEEPER */
+    {236, KIND_AGAIN},   /* ABORTED: it stops */
+    {242, KIND_AGAIN},   /* TABLE_IS_READ_ONLY: it lost ZooKeeper */
+    {252, KIND_AGAIN},   /* TOO_MANY_PARTS */
+    {279, KIND_AGAIN},   /* ALL_CONNECTION_TRIES_FAILED */
+    {285, KIND_AGAIN},   /* TOO_FEW_LIVE_REPLICAS */
+    {291, KIND_RIGHTS},  /* DATABASE_ACCESS_DENIED */
+    {319, KIND_AGAIN},   /* UNKNOWN_STATUS_OF_INSERT */
+    {497, KIND_RIGHTS},  /* ACCESS_DENIED */
+    {516, KIND_USER},    /* AUTHENTICATION_FAILED */
+    {701, KIND_CLUSTER}, /* CLUSTER_DOESNT_EXIST */
+    {999, KIND_AGAIN},   /* KEEPER_EXCEPTION */
 };
 
 /* "Code: 81, e.displayText() = DB::Exception: Database x doesn't exist, e.what() = ...", or

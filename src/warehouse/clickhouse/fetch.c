@@ -11,14 +11,12 @@
 void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table)
 {
     bool any = false;
-    tc_grow_format(g,
-                   "(" TC__CH_BLOCK " GLOBAL IN (SELECT id FROM " TC__CH_LEDGER
-                   " WHERE tbl = '{}')",
-                   tc_table_info(table)->name);
+    tc_grow_format(
+        g, "(" TC__CH_BLOCK " GLOBAL IN (SELECT id FROM " TC__CH_LEDGER " WHERE tbl = '{}')",
+        tc_table_info(table)->name);
     for (size_t i = 0; i < ch->entry_count; i++) {
         if (ch->entries[i].table == table && ch->entries[i].kind == TC__CH_ROWS) {
-            tc_grow_format(g, "{}{}", any ? ", " : " OR " TC__CH_BLOCK " IN (",
-                           ch->entries[i].id);
+            tc_grow_format(g, "{}{}", any ? ", " : " OR " TC__CH_BLOCK " IN (", ch->entries[i].id);
             any = true;
         }
     }
@@ -27,8 +25,7 @@ void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_tabl
 
 /* The columns of a layout that are asked for, and where they go. */
 static size_t put_columns(struct tc_grow *g, const struct tc__ch_layout *l,
-                          const struct tc__ch_scan *scan, struct tc__ch_field *fields,
-                          size_t count)
+                          const struct tc__ch_scan *scan, struct tc__ch_field *fields, size_t count)
 {
     for (size_t i = 0; i < l->column_count; i++) {
         const struct tc__ch_column *c = &l->columns[i];
@@ -51,16 +48,15 @@ static void put_where(const struct tc__ch *ch, struct tc_grow *g, enum tc_table 
     if (scan->where_texts.buf.len > 0 && table != TC_TABLE_SLICE) {
         tc_grow_format(g, " AND ({})", tc_grow_slice(&scan->where_texts));
     } else if (scan->where_texts.buf.len > 0) {
-        tc_grow_format(g,
-                       " AND " TC__CH_SERIES " GLOBAL IN (SELECT " TC__CH_SERIES
-                       " FROM {} WHERE {})",
-                       ch->series.name, tc_grow_slice(&scan->where_texts));
+        tc_grow_format(
+            g, " AND " TC__CH_SERIES " GLOBAL IN (SELECT " TC__CH_SERIES " FROM {} WHERE {})",
+            ch->series.name, tc_grow_slice(&scan->where_texts));
     }
 }
 
 /* Slices with the texts of their series, if any are asked for. */
-static size_t put_slices(const struct tc__ch *ch, struct tc_grow *g,
-                         const struct tc__ch_scan *scan, struct tc__ch_field *fields)
+static size_t put_slices(const struct tc__ch *ch, struct tc_grow *g, const struct tc__ch_scan *scan,
+                         struct tc__ch_field *fields)
 {
     struct tc__ch_field texts[TC_TABLE_COLUMNS_MAX];
     struct tc_grow facts = {0};
@@ -76,10 +72,9 @@ static size_t put_slices(const struct tc__ch *ch, struct tc_grow *g,
                        tc_grow_slice(&facts), count > 0 ? ", " : "");
         put_where(ch, g, TC_TABLE_SLICE, scan);
         /* A series may be there twice until ClickHouse has merged them: any of them will do. */
-        tc_grow_format(g,
-                       ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES ", {} FROM {}) USING "
-                       TC__CH_SERIES,
-                       tc_grow_slice(&series), ch->series.name);
+        tc_grow_format(
+            g, ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES ", {} FROM {}) USING " TC__CH_SERIES,
+            tc_grow_slice(&series), ch->series.name);
     }
     memcpy(fields + count, texts, text_count * sizeof texts[0]);
     count += text_count;
@@ -117,8 +112,8 @@ struct taking {
 static tc_status take(void *context, struct tc_rows *rows, struct tc_error *err)
 {
     struct taking *t = context;
-    size_t run = t->into.table == TC_TABLE_SLICE ? (size_t)TC_SLICE_RUN_ID
-                                                 : (size_t)TC_REQUEST_RUN_ID;
+    size_t run =
+        t->into.table == TC_TABLE_SLICE ? (size_t)TC_SLICE_RUN_ID : (size_t)TC_REQUEST_RUN_ID;
     t->rows += rows->count;
     if (t->rows > ROWS_MAX) {
         return tc_fail(err, TC_E_LIMIT, 0,
@@ -151,9 +146,8 @@ static tc_status fill(struct tc__ch *ch, enum tc_table table, const struct tc__c
     uint64_t gone = 0;
     tc_status status = reader.rows == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for rows")
                                            : tc__engine_duckdb.forget(ch->local, &all, &gone, err);
-    status = status == TC_OK
-                 ? tc__ch_select(&ch->client, sql, tc__ch_reader_take, &reader, err)
-                 : status;
+    status = status == TC_OK ? tc__ch_select(&ch->client, sql, tc__ch_reader_take, &reader, err)
+                             : status;
     tc_status end = tc__ch_reader_end(&reader);
     tc_rows_destroy(reader.rows);
     return status == TC_OK ? end : status;
@@ -182,8 +176,7 @@ tc_status tc__ch_fetch(struct tc__ch *ch, enum tc_table table, const struct tc__
     tc_grow_fini(&part->sql);
     part->sql = sql;
     part->state = ch->states[table];
-    tc_status status =
-        ch->in_transaction ? TC_OK : tc__engine_duckdb.begin(ch->local, err);
+    tc_status status = ch->in_transaction ? TC_OK : tc__engine_duckdb.begin(ch->local, err);
     TC_TRY(status);
     status = fill(ch, table, scan, tc_grow_slice(&part->sql), fields, count, err);
     if (!ch->in_transaction && status == TC_OK) {

@@ -72,10 +72,11 @@ tc_status tc__ch_look(struct tc__ch *ch, struct tc_error *err)
         return TC_OK;
     }
     memset(ch->states, 0, sizeof ch->states);
-    TC_TRY(ask(ch,
-               TC_LIT("SELECT tbl, count() AS c, groupBitXor(id) AS m, max(id) AS l FROM "
-                      TC__CH_LEDGER " GROUP BY tbl FORMAT RowBinary"),
-               LOOK_COLUMNS, LOOK_FIELDS, TC_COUNT(LOOK_FIELDS), take_look, ch, err));
+    TC_TRY(ask(
+        ch,
+        TC_LIT("SELECT tbl, count() AS c, groupBitXor(id) AS m, max(id) AS l FROM " TC__CH_LEDGER
+               " GROUP BY tbl FORMAT RowBinary"),
+        LOOK_COLUMNS, LOOK_FIELDS, TC_COUNT(LOOK_FIELDS), take_look, ch, err));
     ch->looked_ns = tc_mono_ns();
     return TC_OK;
 }
@@ -176,10 +177,10 @@ static tc_status read_blocks(struct tc__ch *ch, enum tc_table table,
                                    .take = tc__ch_take_local,
                                    .context = &into,
                                    .err = err};
-    tc_status status = sql.failed || reader.rows == NULL
-                           ? tc_fail(err, TC_E_NOMEM, 0, "no memory for rows")
-                           : tc__ch_select(&ch->client, tc_grow_slice(&sql), tc__ch_reader_take,
-                                           &reader, err);
+    tc_status status =
+        sql.failed || reader.rows == NULL
+            ? tc_fail(err, TC_E_NOMEM, 0, "no memory for rows")
+            : tc__ch_select(&ch->client, tc_grow_slice(&sql), tc__ch_reader_take, &reader, err);
     tc_status end = tc__ch_reader_end(&reader);
     tc_rows_destroy(reader.rows);
     tc_grow_fini(&sql);
@@ -250,8 +251,7 @@ static tc_status forget_again(struct tc__ch *ch, enum tc_table table,
         ok = get_column(root, "null", info, TC_COLUMN_BOOL, &what.null_column);
     }
     ok = ok && (what.key_count > 0 || what.before_us != INT64_MIN || what.want_null);
-    tc_status status =
-        ok ? tc__engine_duckdb.forget(ch->local, &what, &gone, err) : bad_entry(err);
+    tc_status status = ok ? tc__engine_duckdb.forget(ch->local, &what, &gone, err) : bad_entry(err);
     free(keys);
     return status;
 }
@@ -326,8 +326,7 @@ static tc_status bring_up(struct tc__ch *ch, enum tc_table table, const struct l
     return tc__engine_duckdb.commit(ch->local, err);
 }
 
-tc_status tc__ch_refresh(struct tc__ch *ch, const bool wanted[TC_TABLE_COUNT],
-                         struct tc_error *err)
+tc_status tc__ch_refresh(struct tc__ch *ch, const bool wanted[TC_TABLE_COUNT], struct tc_error *err)
 {
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         struct tc__ch_mirror *m = &ch->mirrors[i];

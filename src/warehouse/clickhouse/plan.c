@@ -179,8 +179,8 @@ static void put_term(struct planning *p, struct tc_grow *g, enum tc_table table,
         return;
     }
     tc_grow_str(g, g->buf.len == 0 ? TC_EMPTY : TC_LIT(" AND "));
-    bool is_run = i == (size_t)(table == TC_TABLE_SLICE ? (int)TC_SLICE_RUN_ID
-                                                        : (int)TC_REQUEST_RUN_ID);
+    bool is_run =
+        i == (size_t)(table == TC_TABLE_SLICE ? (int)TC_SLICE_RUN_ID : (int)TC_REQUEST_RUN_ID);
     if (is_run) {
         put_run(p, g, table, t);
     } else if (is_text) {
@@ -346,9 +346,9 @@ static tc_status walk(struct planning *p, struct tc_json root)
 /* The run of a slice is asked for: by these it is found where the slice does not name one. */
 static void note_run(struct tc__ch_scan *scan)
 {
-    static const size_t names[] = {TC_SLICE_RUN_ID,  TC_SLICE_START,   TC_SLICE_END,
-                                   TC_SLICE_NODE,    TC_SLICE_JOB_UID, TC_SLICE_POD_UID,
-                                   TC_SLICE_SCHEDULER_RUN_ID};
+    static const size_t names[] = {
+        TC_SLICE_RUN_ID,  TC_SLICE_START,           TC_SLICE_END, TC_SLICE_NODE, TC_SLICE_JOB_UID,
+        TC_SLICE_POD_UID, TC_SLICE_SCHEDULER_RUN_ID};
     scan->needs_run |= scan->columns[TC_SLICE_RUN_ID] || scan->columns[TC_SLICE_JOIN];
     for (size_t i = 0; scan->needs_run && i < TC_COUNT(names); i++) {
         scan->columns[names[i]] = true;
@@ -364,7 +364,8 @@ static void settle(struct planning *p, const struct tc_query *query)
         if (s->is_all) {
             tc_buf_reset(&scan->where.buf);
         }
-        /* Of the view, used once: rows that the one side filters out are not needed of the other. */
+        /* Of the view, used once: rows that the one side filters out are not needed of the other.
+         */
         bool is_pair = s->fact_count == 1 && s->text_count == 1 &&
                        tc_slice_find_nocase(query->sql, tc_slice_cstr(s->texts)) == TC_NPOS;
         if (!is_pair) {
@@ -410,8 +411,8 @@ static tc_status explain(struct tc__ch *ch, const struct tc_query *query, struct
     return status;
 }
 
-tc_status tc__ch_plan_make(struct tc__ch *ch, const struct tc_query *query,
-                           struct tc__ch_plan *out, struct tc_error *err)
+tc_status tc__ch_plan_make(struct tc__ch *ch, const struct tc_query *query, struct tc__ch_plan *out,
+                           struct tc_error *err)
 {
     struct tc_grow text = {0};
     struct tc_json root;

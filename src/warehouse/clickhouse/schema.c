@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables in ClickHouse. On one server they are MergeTree tables. With a cluster each is two: the
- * rows of a shard (NAME_shard; replicated where the servers have the macros for it), and a
+ * The tables in ClickHouse. On one server they are MergeTree tables. With a cluster each is two:
+ * the rows of a shard (NAME_shard; replicated where the servers have the macros for it), and a
  * Distributed table under the name itself.
  */
 #include "base/clock.h"
@@ -75,10 +75,10 @@ static tc_status create(const struct place *p, const struct tc__ch_layout *l, st
     } else {
         tc_grow_lit(&sql, "()");
     }
-    tc_grow_format(&sql, "{} ORDER BY ({})",
-                   tc_when(l->partition != NULL, " PARTITION BY {}",
-                           l->partition == NULL ? "" : l->partition),
-                   l->order);
+    tc_grow_format(
+        &sql, "{} ORDER BY ({})",
+        tc_when(l->partition != NULL, " PARTITION BY {}", l->partition == NULL ? "" : l->partition),
+        l->order);
     return run(p, &sql, err);
 }
 
@@ -171,12 +171,11 @@ static tc_status read_version(struct tc__ch *ch, uint64_t *out, struct tc_error 
     *out = 0;
     TC_TRY(tc__ch_int(&ch->client, TC_LIT("EXISTS TABLE " TC__CH_VERSIONS " FORMAT TabSeparated"),
                       &there, err));
-    return there == 0
-               ? TC_OK
-               : tc__ch_int(&ch->client,
-                            TC_LIT("SELECT max(version) FROM " TC__CH_VERSIONS
-                                   " FORMAT TabSeparated"),
-                            out, err);
+    return there == 0 ? TC_OK
+                      : tc__ch_int(&ch->client,
+                                   TC_LIT("SELECT max(version) FROM " TC__CH_VERSIONS
+                                          " FORMAT TabSeparated"),
+                                   out, err);
 }
 
 tc_status tc__ch_migrate(struct tc__ch *ch, enum tc_warehouse_mode mode, struct tc_error *err)

@@ -127,7 +127,8 @@ static void name_columns(const struct tc__ch *ch, const struct tc_slice *names, 
         add_column(a, c->name, info->columns[c->from].type, c->type);
     }
     for (size_t i = 0; i < name_count; i++) {
-        (void)snprintf(a->names[i], sizeof a->names[i], "%.*s", TC_FMT(tc_slice_head(names[i], 63)));
+        (void)snprintf(a->names[i], sizeof a->names[i], "%.*s",
+                       TC_FMT(tc_slice_head(names[i], 63)));
         add_column(a, a->names[i], TC_COLUMN_REAL, TC__CH_REAL);
     }
 }
@@ -148,8 +149,8 @@ static void put_sums(const struct tc__ch *ch, struct tc_grow *g, const struct pa
     tc__ch_put_visible(ch, g, TC_TABLE_SLICE);
     tc_grow_format(g,
                    " AND ({}) GROUP BY metric, " TC__CH_SERIES
-                   ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES ", {} FROM {}) USING "
-                   TC__CH_SERIES " FORMAT RowBinary",
+                   ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES
+                   ", {} FROM {}) USING " TC__CH_SERIES " FORMAT RowBinary",
                    condition, tc_grow_slice(&texts), ch->series.name);
     g->failed |= texts.failed;
     tc_grow_fini(&texts);
@@ -187,9 +188,8 @@ static tc_status fetch_sums(struct tc__ch *ch, const struct answer *a, struct tc
                                    .err = err};
     tc_status status = reader.rows == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for rows")
                                            : make_table(ch, a, err);
-    status = status == TC_OK
-                 ? tc__ch_select(&ch->client, sql, tc__ch_reader_take, &reader, err)
-                 : status;
+    status = status == TC_OK ? tc__ch_select(&ch->client, sql, tc__ch_reader_take, &reader, err)
+                             : status;
     tc_status end = tc__ch_reader_end(&reader);
     tc_rows_destroy(reader.rows);
     return status == TC_OK ? end : status;

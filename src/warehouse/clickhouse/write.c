@@ -167,8 +167,7 @@ tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows 
             TC_TRY(tc__ch_flush(ch, table, err));
         }
     }
-    return tc__ch_is_large(table) ? TC_OK
-                                  : tc__engine_duckdb.append(ch->local, table, rows, err);
+    return tc__ch_is_large(table) ? TC_OK : tc__engine_duckdb.append(ch->local, table, rows, err);
 }
 
 /* ---- rows that go ---- */
@@ -218,9 +217,9 @@ tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *ou
     TC_TRY(tc__ch_flush(ch, what->table, err));
     TC_TRY(next_id(ch, &entry.id, err));
     put_forget(&entry.detail, what);
-    tc_status status = entry.detail.failed ? no_memory(err)
-                                           : tc__engine_duckdb.forget(ch->local, what, out_count,
-                                                                      err);
+    tc_status status = entry.detail.failed
+                           ? no_memory(err)
+                           : tc__engine_duckdb.forget(ch->local, what, out_count, err);
     if (status == TC_OK && *out_count > 0) {
         status = add_entry(ch, &entry, err);
         entry.detail = status == TC_OK ? (struct tc_grow){0} : entry.detail;

@@ -326,8 +326,8 @@ tc_status tc__duckdb_fill(struct tc__duckdb *d, const char *table, const struct 
     struct tc__pick picks[TC_ROWS_MAX];
     TC_ASSERT(rows->column_count <= TC_TABLE_COLUMNS_MAX && rows->count <= TC_ROWS_MAX);
     for (size_t i = 0; i < rows->column_count; i++) {
-        columns[i] = (struct tc_column){.name = rows->columns[i].name,
-                                        .type = rows->columns[i].type};
+        columns[i] =
+            (struct tc_column){.name = rows->columns[i].name, .type = rows->columns[i].type};
     }
     for (size_t i = 0; i < rows->count; i++) {
         picks[i] = (struct tc__pick){rows, i};

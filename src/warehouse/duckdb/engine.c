@@ -98,8 +98,7 @@ static tc_status make_config(const struct tc__duckdb_api *api,
     (void)snprintf(threads, sizeof threads, "%u", count);
     (void)snprintf(temp, sizeof temp, "%s/" TC__DUCKDB_TEMP_DIR, config->data_dir);
     const char *const options[][2] = {
-        {"access_mode",
-         config->mode == TC_WAREHOUSE_READ && !scratch ? "READ_ONLY" : "READ_WRITE"},
+        {"access_mode", config->mode == TC_WAREHOUSE_READ && !scratch ? "READ_ONLY" : "READ_WRITE"},
         {"memory_limit", memory},
         {"threads", threads},
         {"temp_directory", temp},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the ClickHouse engine needs no server: addresses, errors, filters of plans, rows as bytes. */
+/* What of the ClickHouse engine needs no server: addresses, errors, filters of plans, rows as
+ * bytes. */
 #include "warehouse/clickhouse/binary_priv.h"
 #include "warehouse/clickhouse/client_priv.h"
 #include "warehouse/clickhouse/filter_priv.h"
