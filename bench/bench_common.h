@@ -70,9 +70,13 @@ static void remove_folder(const char *dir)
     (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* NULL: in a folder. */
+static const char *warehouse_url = NULL;
+
 static struct tc_warehouse *open_in(const char *dir, enum tc_warehouse_mode mode)
 {
-    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .own = true};
+    struct tc_warehouse_config config = {
+        .data_dir = dir, .url = warehouse_url, .mode = mode, .own = true};
     struct tc_warehouse *w = NULL;
     struct tc_error err;
     must(tc_warehouse_open(&config, &w, &err), "open", &err);

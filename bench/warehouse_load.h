@@ -15,6 +15,8 @@
 #define LIMIT_BYTES_PER_ROW 48.0
 #define LIMIT_QUERY_MS 100.0 /* at the median: the longest of twenty is often a neighbour's */
 
+#define LIMIT_REMOTE_MS 200.0 /* of ClickHouse, over loopback */
+
 static uint64_t file_bytes(const char *dir)
 {
     char path[600];
@@ -114,8 +116,9 @@ static void say_times(const char *name, size_t rows, int64_t took_ns[REPEATS], s
         printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms   processor %6.1f ms\n", name, rows,
                p50, max, cpu);
     }
-    if (gate && p50 > LIMIT_QUERY_MS) {
-        breach(name, p50, LIMIT_QUERY_MS, "ms at the median");
+    double limit = warehouse_url == NULL ? LIMIT_QUERY_MS : LIMIT_REMOTE_MS;
+    if (gate && p50 > limit) {
+        breach(name, p50, limit, "ms at the median");
     }
 }
 
@@ -168,6 +171,7 @@ static size_t read_options(int argc, char **argv, char *dir, size_t size)
     static const struct option options[] = {{"rows", required_argument, NULL, 'r'},
                                             {"dir", required_argument, NULL, 'd'},
                                             {"keep", required_argument, NULL, 'k'},
+                                            {"clickhouse", required_argument, NULL, 'c'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
@@ -181,11 +185,15 @@ static size_t read_options(int argc, char **argv, char *dir, size_t size)
             (void)snprintf(dir, size, "%s/tc_bench_XXXXXX", optarg);
         } else if (option == 'k') {
             keep = optarg;
+        } else if (option == 'c') {
+            warehouse_url = optarg;
         } else if (option == 'j') {
             as_json = true;
         } else {
-            (void)fprintf(option == 'h' ? stdout : stderr,
-                          "usage: %s [--rows N] [--dir DIR] [--keep DIR] [--json]\n", argv[0]);
+            (void)fprintf(
+                option == 'h' ? stdout : stderr,
+                "usage: %s [--rows N] [--dir DIR] [--keep DIR] [--clickhouse URL] [--json]\n",
+                argv[0]);
             exit(option == 'h' ? 0 : 2);
         }
     }

@@ -6,6 +6,7 @@
 #include "evidence/data_dir.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How long another command that has the database open is waited for. */
@@ -27,13 +28,40 @@ bool tc_data_dir_of(const char *command, const char *given, char out[TC_DATA_PAT
     return false;
 }
 
+static void say_wait(void *context, const char *text)
+{
+    tc_say(context, "%s", text);
+}
+
+struct tc_warehouse_config tc_data_config(const char *command, const char *dir,
+                                          enum tc_warehouse_mode mode)
+{
+    struct tc_warehouse_config config = {.data_dir = dir,
+                                         .url = secure_getenv(TC_WAREHOUSE_URL_VARIABLE),
+                                         .mode = mode,
+                                         .wait_ns = WAIT_NS,
+                                         .says = say_wait};
+    memcpy(&config.says_context, &command, sizeof command); /* it is only read */
+    return config;
+}
+
+bool tc_data_is_elsewhere(const char *command, const char *why)
+{
+    const char *url = secure_getenv(TC_WAREHOUSE_URL_VARIABLE);
+    if (url == NULL || url[0] == '\0') {
+        return false;
+    }
+    tc_say(command, "%s; " TC_WAREHOUSE_URL_VARIABLE " names one in ClickHouse", why);
+    return true;
+}
+
 struct tc_warehouse *tc_data_open(const char *command, const char *dir, enum tc_warehouse_mode mode)
 {
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .wait_ns = WAIT_NS};
+    struct tc_warehouse_config config = tc_data_config(command, dir, mode);
     tc_status status = tc_warehouse_open(&config, &w, &err);
-    if (status == TC_E_NOTFOUND) {
+    if (status == TC_E_NOTFOUND && config.url == NULL) {
         tc_say(command,
                "there are no runs in %s yet; add one with `tracecore run add`, or name another "
                "--data-dir",

@@ -148,12 +148,17 @@ static void read_variable(struct tc__config_load *l, const char *variable)
     struct tc_slice name = tc_slice_cut(tc_slice_cstr(variable), '=', &value);
     const struct tc__config_place place = {.origin = TC_CONFIG_ENVIRONMENT, .variable = variable};
     const struct tc__config_node *nearest = NULL;
+    /* As commands have it. */
+    name = tc_slice_eq(name, TC_LIT(TC_WAREHOUSE_URL_VARIABLE))
+               ? TC_LIT(TC_WAREHOUSE_URL_VARIABLE "_URL")
+               : name;
     struct tc__config_node *node = find_variable(l, name, &nearest);
     if (node == NULL) {
         char text[VARIABLE_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text - 1);
         if (is_service_link(name, value) ||
-            tc_slice_eq(name, TC_LIT(TC_WAREHOUSE_LIBRARY_VARIABLE))) {
+            tc_slice_eq(name, TC_LIT(TC_WAREHOUSE_LIBRARY_VARIABLE)) ||
+            tc_slice_eq(name, TC_LIT(TC_WAREHOUSE_PASSWORD_VARIABLE))) {
             return;
         }
         if (nearest == NULL) {

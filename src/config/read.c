@@ -384,6 +384,11 @@ static void read_scalar(struct reader *r, struct tc__config_node *node,
     if (is_nothing && (node->kind == TC__SECTION || is_list(node))) {
         return;
     }
+    /* warehouse: clickhouse://... */
+    if (node->kind == TC__SECTION && strcmp(node->path, "warehouse") == 0 &&
+        tc_slice_starts(value->text, TC_LIT("clickhouse"))) {
+        node = tc__config_find(r->load, TC_LIT("warehouse.url"));
+    }
     if (node->kind == TC__SECTION) {
         TELL(r, &place, node->path,
              node->path[0] == '\0' ? "the file is no mapping of keys and values"

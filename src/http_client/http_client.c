@@ -513,13 +513,15 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
 }
 
 tc_status tc_http_client_stream(struct tc_http_client *c, const char *path, struct tc_slice headers,
-                                int64_t timeout_ns, tc_http_sink sink, void *context,
-                                struct tc_http_reply *out_reply, struct tc_error *err)
+                                struct tc_slice body, int64_t timeout_ns, tc_http_sink sink,
+                                void *context, struct tc_http_reply *out_reply,
+                                struct tc_error *err)
 {
     c->sink = sink;
     c->sink_context = context;
     (void)set_timeout(c, timeout_ns);
-    tc_status status = tc_http_client_call(c, "GET", path, headers, TC_EMPTY, out_reply, err);
+    tc_status status =
+        tc_http_client_call(c, body.len == 0 ? "GET" : "POST", path, headers, body, out_reply, err);
     (void)set_timeout(c, c->timeout_ns);
     c->sink = NULL;
     return status;

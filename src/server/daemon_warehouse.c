@@ -66,12 +66,14 @@ tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err)
     const struct tc_config *c = &d->config;
     struct tc_warehouse_hub_config config = {
         .data_dir = d->options.data_dir,
+        .url = c->warehouse_url,
         .memory_bytes = (size_t)c->warehouse_memory,
         .threads = (unsigned)c->warehouse_threads,
     };
     if (!c->warehouse_enabled) {
         return TC_OK;
     }
+    TC_TRY(tc_warehouse_check_url(config.url, err));
     d->hub = tc_warehouse_hub_create(&config);
     return d->hub == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the warehouse")
                           : start(d, err);

@@ -32,6 +32,7 @@ struct tc__engine {
 
 extern const struct tc__engine
     tc__engine_duckdb; /* duckdb_*.c: the file data_dir/warehouse.duckdb */
-extern const struct tc__engine tc__engine_daemon; /* daemon_*.c: data_dir/warehouse.sock */
+extern const struct tc__engine tc__engine_daemon;     /* daemon_*.c: data_dir/warehouse.sock */
+extern const struct tc__engine tc__engine_clickhouse; /* clickhouse/: a server elsewhere */
 
 #endif

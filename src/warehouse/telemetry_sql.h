@@ -14,16 +14,18 @@
 #ifndef TC_WAREHOUSE_TELEMETRY_SQL_H
 #define TC_WAREHOUSE_TELEMETRY_SQL_H
 
-/* Behind it a condition on run_id, metric, times and numbers. */
-#define TC_TELEMETRY_SUMS(numbers)                                            \
-    "WITH sums AS MATERIALIZED (SELECT metric, scope_id, run_found, " numbers \
-    " FROM telemetry_slice WHERE "
-
+/* Their parts, for an engine that keeps slices elsewhere and adds them up there. */
+#define TC_TELEMETRY_HEAD "WITH sums AS MATERIALIZED (SELECT metric, scope_id, run_found, "
+#define TC_TELEMETRY_FROM " FROM telemetry_slice WHERE "
+#define TC_TELEMETRY_GROUP " GROUP BY metric, scope_id, run_found) SELECT "
 /* The bounds keep DuckDB from reading the texts of all scopes. */
-#define TC_TELEMETRY_TEXTS(columns)                                                           \
-    " GROUP BY metric, scope_id, run_found) SELECT " columns                                  \
+#define TC_TELEMETRY_JOIN                                                                     \
     " FROM sums JOIN telemetry_scope scope USING (scope_id) WHERE scope.scope_id >= (SELECT " \
     "min(scope_id) FROM sums) AND scope.scope_id <= (SELECT max(scope_id) FROM sums) "
+
+/* Each number has a name (AS). Behind it a condition on run_id, metric, times and numbers. */
+#define TC_TELEMETRY_SUMS(numbers) TC_TELEMETRY_HEAD numbers TC_TELEMETRY_FROM
+#define TC_TELEMETRY_TEXTS(columns) TC_TELEMETRY_GROUP columns TC_TELEMETRY_JOIN
 
 /* Among the columns: run_join as telemetry_slice_fact has it. */
 #define TC_TELEMETRY_RUN_JOIN \

@@ -3,6 +3,7 @@
 #include "warehouse/warehouse.h"
 
 #include "base/assert.h"
+#include "warehouse/clickhouse/url_priv.h"
 #include "warehouse/engine_priv.h"
 
 #include <stdlib.h>
@@ -35,6 +36,10 @@ tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
     if (config->data_dir == NULL || config->data_dir[0] == '\0') {
         return tc_fail(err, TC_E_USAGE, 0, "the warehouse has no data directory");
     }
+    if (config->url != NULL && config->url[0] != '\0') {
+        TC_TRY(tc__engine_clickhouse.open(config, &object, err));
+        return wrap(&tc__engine_clickhouse, object, out_warehouse, err);
+    }
     if (!config->own) {
         tc_status status = tc__engine_daemon.open(config, &object, err);
         if (status == TC_OK) {
@@ -46,6 +51,12 @@ tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
     }
     TC_TRY(tc__engine_duckdb.open(config, &object, err));
     return wrap(&tc__engine_duckdb, object, out_warehouse, err);
+}
+
+tc_status tc_warehouse_check_url(const char *url, struct tc_error *err)
+{
+    struct tc__ch_url parsed;
+    return url == NULL || url[0] == '\0' ? TC_OK : tc__ch_url_parse(url, &parsed, err);
 }
 
 void tc_warehouse_close(struct tc_warehouse *w)

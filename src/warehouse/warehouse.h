@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The warehouse: the tables of tables.def in some engine. Nothing above this header knows which:
- * DuckDB in a file of data_dir, a daemon that has it open (over its socket), later ClickHouse.
+ * DuckDB in a file of data_dir, a daemon that has it open (over its socket), or ClickHouse.
  * docs/internals/warehouse.md says how they are found.
  *
  * A warehouse belongs to one thread. SQL here is a portable subset: SELECT with joins, WHERE,
@@ -27,18 +27,28 @@ enum tc_warehouse_mode {
     TC_WAREHOUSE_WRITE, /* made when it is not there, migrated when it is older */
 };
 
+/* Says, once, what is being waited for: from the thread that waits. */
+typedef void (*tc_warehouse_wait_fn)(void *context, const char *text);
+
 struct tc_warehouse_config {
     const char *data_dir;
+    /* "clickhouse://user@host/database" (docs/clickhouse.md); NULL or "": in data_dir. */
+    const char *url;
     enum tc_warehouse_mode mode;
-    size_t memory_bytes; /* of the engine; 0: its default below */
-    unsigned threads;    /* 0: as many as cores, or one where there is little to do */
-    bool few_rows;       /* WRITE: little will be written */
-    int64_t wait_ns;     /* how long another process that has it open is waited for */
-    bool own;            /* the daemon itself: never ask a socket */
+    size_t memory_bytes;       /* of the engine; 0: its default below */
+    unsigned threads;          /* 0: as many as cores, or one where there is little to do */
+    bool few_rows;             /* WRITE: little will be written */
+    int64_t wait_ns;           /* how long another process that has it open is waited for */
+    bool own;                  /* the daemon itself: never ask a socket */
+    tc_warehouse_wait_fn says; /* may be NULL */
+    void *says_context;
 };
 
 /* The environment may say where the engine's library is. */
 #define TC_WAREHOUSE_LIBRARY_VARIABLE "TRACECORE_DUCKDB"
+/* And, for commands, where the warehouse is; and the password of a user there. */
+#define TC_WAREHOUSE_URL_VARIABLE "TRACECORE_WAREHOUSE"
+#define TC_WAREHOUSE_PASSWORD_VARIABLE "TRACECORE_CLICKHOUSE_PASSWORD"
 
 #define TC_WAREHOUSE_MEMORY_DEFAULT ((size_t)1 << 30)
 
@@ -50,6 +60,8 @@ struct tc_warehouse_config {
  */
 TC_CHECKED tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
                                        struct tc_warehouse **out_warehouse, struct tc_error *err);
+/* Whether a url is well formed, or none: TC_E_USAGE says what is wrong with it. */
+TC_CHECKED tc_status tc_warehouse_check_url(const char *url, struct tc_error *err);
 void tc_warehouse_close(struct tc_warehouse *w);
 /* A second view of the same database, for another thread. Closed before the first. */
 TC_CHECKED tc_status tc_warehouse_share(struct tc_warehouse *w, struct tc_warehouse **out_warehouse,

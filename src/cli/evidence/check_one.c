@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
 #include "cli/say.h"
@@ -41,8 +42,8 @@ static bool find_reference(const char *dir, const char *digest, char out_run[TC_
     struct tc_answer set;
     struct tc_error err;
     char like[82];
-    struct tc_warehouse_config config = {
-        .data_dir = dir, .mode = TC_WAREHOUSE_READ, .wait_ns = 20 * TC_SECOND};
+    struct tc_warehouse_config config =
+        tc_data_config("evidence", dir, TC_WAREHOUSE_READ);
     if (tc_warehouse_open(&config, &w, &err) != TC_OK) {
         return false;
     }

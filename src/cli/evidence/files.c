@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/json/json.h"
 #include "base/time.h"
+#include "cli/data.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
 #include "cli/say.h"
@@ -271,8 +272,8 @@ static int check_references(struct check *c, const char *data_dir)
 {
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    struct tc_warehouse_config config = {
-        .data_dir = data_dir, .mode = TC_WAREHOUSE_READ, .wait_ns = 20 * TC_SECOND};
+    struct tc_warehouse_config config =
+        tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_E_NOTFOUND) {
         if (c->count > 0) {

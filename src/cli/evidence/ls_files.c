@@ -2,6 +2,7 @@
 /* `tracecore evidence ls`: the files of runs, and which run they are of. */
 #include "base/format.h"
 #include "base/time.h"
+#include "cli/data.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
 #include "cli/say.h"
@@ -112,8 +113,8 @@ static void read_references(struct listing *l, const char *data_dir)
 {
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    struct tc_warehouse_config config = {
-        .data_dir = data_dir, .mode = TC_WAREHOUSE_READ, .wait_ns = 20 * TC_SECOND};
+    struct tc_warehouse_config config =
+        tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_OK) {
         status = tc_answer_query(w, REFERENCES, NULL, 0, &l->references, &err);

@@ -3,13 +3,13 @@
 #include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
+#include "cli/data.h"
 #include "cli/mcp/priv.h"
 
 #include <stdio.h>
 
 /* How long another command that has the database open is waited for; how long a query may take, and
  * how many rows it may give. */
-#define WAIT_NS (20 * TC_SECOND)
 #define QUERY_NS (30 * TC_SECOND)
 #define QUERY_ROWS 10000
 #define PATH_MAX_BYTES 4096
@@ -19,8 +19,8 @@
 static tc_status open_warehouse(struct tc_mcp_source *s, struct tc_asked *asked,
                                 struct tc_error *err)
 {
-    struct tc_warehouse_config config = {
-        .data_dir = s->dir, .mode = TC_WAREHOUSE_READ, .wait_ns = WAIT_NS};
+    struct tc_warehouse_config config =
+        tc_data_config("mcp", s->dir, TC_WAREHOUSE_READ);
     struct tc_warehouse *w = NULL;
     tc_status status = tc_warehouse_open(&config, &w, err);
     if (status == TC_E_NOTFOUND) {

@@ -184,7 +184,9 @@ static int act(const struct asked *a)
     if (!set_times(a, &r)) {
         return tc_command_misused(&tc_command_retain);
     }
-    if (!tc_data_dir_of("retain", a->data_dir, r.dir)) {
+    if (tc_data_is_elsewhere("retain", "retention is for a warehouse in data_dir; in ClickHouse "
+                                       "months are dropped as docs/clickhouse.md says") ||
+        !tc_data_dir_of("retain", a->data_dir, r.dir)) {
         return TC_EXIT_BAD;
     }
     /* Reading first: writing would make a database where there is none. */

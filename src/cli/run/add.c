@@ -17,8 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long another command that has the database is waited for. */
-#define WAIT_NS (60 * TC_SECOND)
 /* Files up to this size, all of them, are few rows. */
 #define SMALL_BYTES ((off_t)8 << 20)
 
@@ -48,6 +46,9 @@ struct adding {
 
 /* Rows of one table that a dry run shows. */
 #define SHOWN_MAX 10000
+
+/* How long another import is waited for. */
+#define IMPORT_WAIT (60 * TC_SECOND)
 
 /* ---- what the import tells ---- */
 
@@ -183,11 +184,10 @@ static bool are_small(const struct adding *a)
 static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
 {
     struct adding *a = context;
-    struct tc_warehouse_config config = {.data_dir = a->data_dir,
-                                         .mode = a->args->dry_run ? TC_WAREHOUSE_READ
-                                                                  : TC_WAREHOUSE_WRITE,
-                                         .few_rows = are_small(a),
-                                         .wait_ns = WAIT_NS};
+    struct tc_warehouse_config config = tc_data_config(
+        "run", a->data_dir, a->args->dry_run ? TC_WAREHOUSE_READ : TC_WAREHOUSE_WRITE);
+    config.wait_ns = IMPORT_WAIT;
+    config.few_rows = are_small(a);
     if (!a->args->dry_run) {
         make_parents(a->data_dir);
     }

@@ -95,6 +95,7 @@ static tc_status share(struct tc_warehouse_hub *h, int64_t wait_ns, struct tc_wa
     if (h->open == NULL) {
         struct tc_warehouse_config config = {
             .data_dir = h->config.data_dir,
+            .url = h->config.url,
             .mode = TC_WAREHOUSE_WRITE,
             .memory_bytes = h->config.memory_bytes,
             .threads = h->config.threads,

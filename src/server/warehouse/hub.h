@@ -21,7 +21,8 @@
 struct tc_warehouse_hub;
 
 struct tc_warehouse_hub_config {
-    const char *data_dir; /* borrowed until the hub is destroyed */
+    const char *data_dir; /* borrowed until the hub is destroyed, as is url */
+    const char *url;      /* "": in data_dir */
     size_t memory_bytes;
     unsigned threads;
 };

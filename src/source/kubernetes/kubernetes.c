@@ -237,8 +237,8 @@ static enum outcome ask(struct tc__kube_resource *r, const char *path, tc_http_s
         status = tc_http_client_call(r->client, "GET", path, tc_buf_slice(&headers), TC_EMPTY,
                                      out_reply, &err);
     } else if (status == TC_OK) {
-        status = tc_http_client_stream(r->client, path, tc_buf_slice(&headers), timeout_ns, sink, r,
-                                       out_reply, &err);
+        status = tc_http_client_stream(r->client, path, tc_buf_slice(&headers), TC_EMPTY,
+                                       timeout_ns, sink, r, out_reply, &err);
     }
     if (tc_port_is_stopping(r->port)) {
         return ENDED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows into tables: whole columns at once, as DuckDB's data chunks. */
+#include "base/assert.h"
 #include "warehouse/duckdb/scan_priv.h"
 
 #include <string.h>
@@ -312,6 +313,35 @@ tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane, const struct t
         picks[i] = (struct tc__pick){rows, i};
     }
     return append_picks(&t, picks, rows->count, err);
+}
+
+tc_status tc__duckdb_fill(struct tc__duckdb *d, const char *table, const struct tc_rows *rows,
+                          struct tc_error *err)
+{
+    struct tc_column columns[TC_TABLE_COLUMNS_MAX];
+    struct tc_table_info info = {
+        .name = table, .columns = columns, .column_count = rows->column_count};
+    struct tc__duckdb_lane lane = {0};
+    struct target t = {d, &lane, &info};
+    struct tc__pick picks[TC_ROWS_MAX];
+    TC_ASSERT(rows->column_count <= TC_TABLE_COLUMNS_MAX && rows->count <= TC_ROWS_MAX);
+    for (size_t i = 0; i < rows->column_count; i++) {
+        columns[i] =
+            (struct tc_column){.name = rows->columns[i].name, .type = rows->columns[i].type};
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        picks[i] = (struct tc__pick){rows, i};
+    }
+    tc_status status = open_lane(d, &lane, &info, err);
+    status = status == TC_OK ? append_picks(&t, picks, rows->count, err) : status;
+    if (lane.appender != NULL && d->api->appender_destroy(&lane.appender) != DuckDBSuccess &&
+        status == TC_OK) {
+        status = tc_fail(err, TC_E_IO, 0, "DuckDB does not take rows of %s", table);
+    }
+    if (lane.chunk != NULL) {
+        d->api->destroy_data_chunk(&lane.chunk);
+    }
+    return status;
 }
 
 tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,

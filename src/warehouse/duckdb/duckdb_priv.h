@@ -83,6 +83,11 @@ TC_CHECKED tc_status tc__duckdb_open_with(const struct tc_warehouse_config *conf
                                           const struct tc__schema *schema, void **out,
                                           struct tc_error *err);
 
+/* A new database in memory with the same tables, for whoever keeps the rows elsewhere. Of config it
+ * takes data_dir, for what does not fit into memory, and the limits. */
+TC_CHECKED tc_status tc__duckdb_open_scratch(const struct tc_warehouse_config *config, void **out,
+                                             struct tc_error *err);
+
 /* One of our own statements, its result thrown away. `what` begins the message. */
 TC_CHECKED tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what,
                                     struct tc_error *err);
@@ -106,6 +111,10 @@ TC_CHECKED tc_status tc__duckdb_append(void *engine, enum tc_table table,
 /* Rows of what the lane's table has. */
 TC_CHECKED tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane,
                                           const struct tc_rows *rows, struct tc_error *err);
+/* Rows into a table that is none of tables.def, and has their columns. At once, not with the
+ * transaction's others. */
+TC_CHECKED tc_status tc__duckdb_fill(struct tc__duckdb *d, const char *table,
+                                     const struct tc_rows *rows, struct tc_error *err);
 /* What a column of ours is, by its type. */
 struct tc__duckdb_type {
     duckdb_type type;

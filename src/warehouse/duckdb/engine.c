@@ -79,19 +79,26 @@ tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out
 
 /* ---- opening ---- */
 
-/* Of a small database each table is one task or two, and a second thread only costs: that it is
- * woken, and that the first waits in a loop while it has the task. */
+/* Of a small database (path NULL: none that is kept) each table is one task or two, and a second
+ * thread only costs: that it is woken, and that the first waits in a loop while it has the task. */
 static unsigned thread_count(const struct tc_warehouse_config *config, const char *path)
 {
     struct stat st;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    bool is_small = stat(path, &st) != 0 || st.st_size <= SMALL_BYTES;
+    bool is_small = path != NULL && (stat(path, &st) != 0 || st.st_size <= SMALL_BYTES);
     if (config->threads > 0) {
         return config->threads;
     }
     bool is_little = config->mode == TC_WAREHOUSE_READ || config->few_rows;
     return cores <= 0 || (is_small && is_little) ? 1 : (unsigned)cores;
 }
+
+/*
+ * Of a database in memory, whose plans say what has to be put into it: they have to show all
+ * filters, also of tables that are empty yet, and each table once.
+ */
+#define SCRATCH_WITHOUT "statistics_propagation,late_materialization"
+#define SCRATCH_PATH ":memory:"
 
 static tc_status make_config(const struct tc__duckdb_api *api,
                              const struct tc_warehouse_config *config, const char *path,
@@ -100,12 +107,13 @@ static tc_status make_config(const struct tc__duckdb_api *api,
     char memory[32];
     char threads[16];
     char temp[TC__DUCKDB_PATH_MAX + 16];
+    bool scratch = path == NULL;
     size_t bytes = config->memory_bytes > 0 ? config->memory_bytes : TC_WAREHOUSE_MEMORY_DEFAULT;
     (void)snprintf(memory, sizeof memory, "%zuKiB", bytes / 1024);
     (void)snprintf(threads, sizeof threads, "%u", thread_count(config, path));
     (void)snprintf(temp, sizeof temp, "%s/" TC__DUCKDB_TEMP_DIR, config->data_dir);
     const char *const options[][2] = {
-        {"access_mode", config->mode == TC_WAREHOUSE_READ ? "READ_ONLY" : "READ_WRITE"},
+        {"access_mode", config->mode == TC_WAREHOUSE_READ && !scratch ? "READ_ONLY" : "READ_WRITE"},
         {"memory_limit", memory},
         {"threads", threads},
         {"temp_directory", temp},
@@ -114,9 +122,10 @@ static tc_status make_config(const struct tc__duckdb_api *api,
         {"autoload_known_extensions", "false"},
         {"allow_community_extensions", "false"},
         {"allow_persistent_secrets", "false"},
-        {"storage_compatibility_version", "v1.4.0"},
+        {"storage_compatibility_version", scratch ? "latest" : "v1.4.0"},
         {"preserve_insertion_order", "false"}, /* else one thread inserts */
         {"dynamic_or_filter_threshold", JOIN_KEYS_MAX},
+        {"disabled_optimizers", scratch ? SCRATCH_WITHOUT : ""},
     };
     duckdb_config made = NULL;
     if (api->create_config(&made) != DuckDBSuccess) {
@@ -307,8 +316,8 @@ static void close_duckdb(void *engine)
 }
 
 static tc_status open_base(const struct tc_warehouse_config *config,
-                           const struct tc__schema *schema, struct tc__duckdb_base *base,
-                           struct tc_error *err)
+                           const struct tc__schema *schema, bool scratch,
+                           struct tc__duckdb_base *base, struct tc_error *err)
 {
     char path[TC__DUCKDB_PATH_MAX + 32];
     duckdb_config options = NULL;
@@ -318,9 +327,13 @@ static tc_status open_base(const struct tc_warehouse_config *config,
         return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");
     }
     (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, config->data_dir);
-    TC_TRY(look_at_files(config, path, err));
-    TC_TRY(make_config(base->api, config, path, &options, err));
-    bool there = access(path, F_OK) == 0;
+    if (scratch) {
+        (void)snprintf(path, sizeof path, SCRATCH_PATH);
+    } else {
+        TC_TRY(look_at_files(config, path, err));
+    }
+    TC_TRY(make_config(base->api, config, scratch ? NULL : path, &options, err));
+    bool there = scratch || access(path, F_OK) == 0;
     tc_status status =
         open_database(base->api, path, options, config->wait_ns, &base->database, err);
     if (status == TC_OK && !there) {
@@ -344,27 +357,28 @@ static tc_status open_base(const struct tc_warehouse_config *config,
     return status;
 }
 
-tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
-                               const struct tc__schema *schema, void **out, struct tc_error *err)
+static tc_status open_any(const struct tc_warehouse_config *config, const struct tc__schema *schema,
+                          bool scratch, void **out, struct tc_error *err)
 {
+    bool writes = scratch || config->mode == TC_WAREHOUSE_WRITE;
     struct tc__duckdb_base *base = calloc(1, sizeof *base);
     struct tc__duckdb *d = NULL;
     if (base == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory to open the warehouse");
     }
-    tc_status status = open_base(config, schema, base, err);
+    tc_status status = open_base(config, schema, scratch, base, err);
     if (status != TC_OK) {
         free(base);
         return status;
     }
     TC_TRY(connect_to(base, &d, err));
     status = tc__id_text_register(d, err);
-    if (status == TC_OK && config->mode == TC_WAREHOUSE_WRITE) {
+    if (status == TC_OK && writes) {
         status = tc__scan_register(d, err);
     }
     status = status == TC_OK ? lock(d, err) : status;
     if (status == TC_OK) {
-        status = tc__duckdb_migrate(d, config->mode, err);
+        status = tc__duckdb_migrate(d, writes ? TC_WAREHOUSE_WRITE : TC_WAREHOUSE_READ, err);
     }
     /* Here nobody else writes yet; while the daemon runs, somebody may. */
     if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE) {
@@ -379,6 +393,18 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
     }
     *out = d;
     return TC_OK;
+}
+
+tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
+                               const struct tc__schema *schema, void **out, struct tc_error *err)
+{
+    return open_any(config, schema, false, out, err);
+}
+
+tc_status tc__duckdb_open_scratch(const struct tc_warehouse_config *config, void **out,
+                                  struct tc_error *err)
+{
+    return open_any(config, &tc__schema, true, out, err);
 }
 
 static tc_status open_duckdb(const struct tc_warehouse_config *config, void **out,

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ClickHouse engine. ClickHouse keeps the rows and adds up telemetry; questions are answered by
+ * a DuckDB in memory, the same engine as ever, which is filled with the rows that a question needs.
+ * docs/internals/clickhouse.md says why, and what may be asked.
+ *
+ * url.c, client.c, explain.c: the server. binary.c: rows as bytes. schema.c: tables. write.c:
+ * transactions. mirror.c: the small tables, kept whole. plan.c, fetch.c: the parts of the large
+ * ones that a query reads. sums.c: telemetry added up over there. engine.c: the rest.
+ */
+#ifndef TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
+#define TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
+
+#include "base/grow.h"
+#include "base/json/json.h"
+#include "warehouse/clickhouse/binary_priv.h"
+#include "warehouse/clickhouse/client_priv.h"
+#include "warehouse/duckdb/duckdb_priv.h"
+#include "warehouse/engine_priv.h"
+
+#define TC__CH_LEDGER "tracecore_ledger"
+#define TC__CH_VERSIONS "tracecore_schema"
+
+enum tc__ch_entry_kind { TC__CH_ROWS, TC__CH_FORGET };
+
+/* A line of the ledger. Rows are there once the line of their block is, and not before. */
+struct tc__ch_entry {
+    uint64_t id; /* of rows: of their block */
+    enum tc__ch_entry_kind kind;
+    enum tc_table table;
+    uint64_t rows;
+    struct tc_grow detail; /* of FORGET: which rows, as JSON */
+};
+
+/* Rows on their way: a block. */
+struct tc__ch_lane {
+    struct tc_grow body;
+    uint32_t *starts; /* of each row, where the number of its block is */
+    size_t cap;
+    size_t row_count;
+};
+
+/* What the ledger said of a table when it was last looked at. */
+struct tc__ch_state {
+    uint64_t count;
+    uint64_t mix;
+};
+
+/* A small table, whole, in the local database. */
+struct tc__ch_mirror {
+    struct tc__ch_state state;
+    uint64_t *ids; /* of the entries that are in it, in order */
+    size_t count;
+    size_t cap;
+};
+
+/* A part of a large table, in the local database. */
+struct tc__ch_part {
+    bool there;
+    struct tc__ch_state state;
+    struct tc_grow sql; /* that fetched it */
+};
+
+struct tc__ch {
+    struct tc__ch_url url;
+    struct tc_warehouse_config config;
+    char *data_dir;
+    struct tc__ch_client client;
+    struct tc__duckdb *local;
+    struct tc_json_parser *parser;
+    struct tc__ch_layout layouts[TC_TABLE_COUNT];
+    struct tc__ch_layout series;
+    struct tc__ch_state states[TC_TABLE_COUNT]; /* as of the last look */
+    int64_t looked_ns;                          /* 0: it has to be asked */
+    struct tc__ch_mirror mirrors[TC_TABLE_COUNT];
+    struct tc__ch_part parts[TC_TABLE_COUNT];
+    /* The transaction. */
+    bool in_transaction;
+    uint64_t last_id;
+    struct tc__ch_lane lanes[TC_TABLE_COUNT];
+    struct tc__ch_lane series_lane;
+    struct tc__scope_map sent; /* series that are there */
+    struct tc__ch_entry *entries;
+    size_t entry_count;
+    size_t entry_cap;
+    char description[64];
+};
+
+/* Rows of it stay over there: it may be larger than this machine. */
+static inline bool tc__ch_is_large(enum tc_table table)
+{
+    return table == TC_TABLE_SLICE || table == TC_TABLE_REQUEST;
+}
+
+/* A literal for ClickHouse, which knows backslashes. */
+void tc__ch_put_text(struct tc_grow *g, struct tc_slice text);
+
+/* The tables: made or brought up to date; in READ mode only looked at. */
+TC_CHECKED tc_status tc__ch_migrate(struct tc__ch *ch, enum tc_warehouse_mode mode,
+                                    struct tc_error *err);
+
+/* ---- write.c ---- */
+TC_CHECKED tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows *rows,
+                                   struct tc_error *err);
+TC_CHECKED tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *out_count,
+                                   struct tc_error *err);
+/* Sends the rows of a table that wait. */
+TC_CHECKED tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err);
+TC_CHECKED tc_status tc__ch_begin(void *engine, struct tc_error *err);
+TC_CHECKED tc_status tc__ch_commit(void *engine, struct tc_error *err);
+void tc__ch_rollback(void *engine);
+void tc__ch_write_fini(struct tc__ch *ch);
+
+/* ---- mirror.c ---- */
+/* Asks the ledger how the tables are. */
+TC_CHECKED tc_status tc__ch_look(struct tc__ch *ch, struct tc_error *err);
+/* Brings those small tables up to date that wanted[] names; not within a transaction. */
+TC_CHECKED tc_status tc__ch_refresh(struct tc__ch *ch, const bool wanted[TC_TABLE_COUNT],
+                                    struct tc_error *err);
+/* That these entries, of this transaction, are in the mirrors too. */
+void tc__ch_mirror_add(struct tc__ch *ch, const struct tc__ch_entry *entry);
+void tc__ch_mirror_fini(struct tc__ch *ch);
+/* A tc__ch_reader's take: rows go into the local table. */
+struct tc__ch_into {
+    struct tc__ch *ch;
+    enum tc_table table;
+};
+TC_CHECKED tc_status tc__ch_take_local(void *context, struct tc_rows *rows, struct tc_error *err);
+
+/* ---- plan.c ---- */
+/* What a query reads of a large table: a condition in ClickHouse's SQL that holds for all the rows
+ * that it can use, and which columns. */
+struct tc__ch_scan {
+    bool is_read;
+    struct tc_grow where;       /* on the table with the block; empty: all rows */
+    struct tc_grow where_texts; /* on the series; empty: all */
+    bool columns[TC_TABLE_COLUMNS_MAX];
+    bool needs_run; /* it matters to which run a row belongs */
+};
+struct tc__ch_plan {
+    struct tc__ch_scan scans[TC_TABLE_COUNT];
+};
+TC_CHECKED tc_status tc__ch_plan_make(struct tc__ch *ch, const struct tc_query *query,
+                                      struct tc__ch_plan *out, struct tc_error *err);
+void tc__ch_plan_fini(struct tc__ch_plan *plan);
+
+/* ---- fetch.c ---- */
+/* " _block IN (what the ledger has)", and what this transaction has sent. */
+void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table);
+/* Makes the local table hold the rows that the scan asks for. */
+TC_CHECKED tc_status tc__ch_fetch(struct tc__ch *ch, enum tc_table table,
+                                  const struct tc__ch_scan *scan, struct tc_error *err);
+
+/* ---- sums.c ---- */
+/* A query of telemetry_sql.h: the sums are made over there. *out_sql, for the local database, is
+ * empty when the query is none, or rows have to be told apart first. */
+TC_CHECKED tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query,
+                                 struct tc_grow *out_sql, size_t *out_binds_used,
+                                 struct tc_error *err);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Debian's clickhouse-server on loopback, with a configuration and a folder of its own; several of
+// them know each other as the shards of a cluster.
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import path from 'node:path';
+import { freePort } from './prometheus.mjs';
+import { get, until } from './wire.mjs';
+
+const START_MS = 60000;
+
+export const noClickHouse = spawnSync('clickhouse-server', ['--help']).error ? 'clickhouse-server is not installed' : false;
+
+const users = `<yandex><profiles><default/></profiles><quotas><default/></quotas><users>
+<default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
+<guarded><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></guarded>
+</users></yandex>`;
+
+function configOf(home, { port, tcp }, shards) {
+  const replicas = shards.map((s) => `<shard><replica><host>127.0.0.1</host><port>${s.tcp}</port></replica></shard>`).join('');
+  return `<yandex><logger><level>warning</level><log>${home}/log</log><errorlog>${home}/errors</errorlog></logger>
+<http_port>${port}</http_port><tcp_port>${tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
+<path>${home}/data/</path><tmp_path>${home}/tmp/</tmp_path><users_config>users.xml</users_config>
+<default_profile>default</default_profile><default_database>default</default_database>
+<mark_cache_size>67108864</mark_cache_size><remote_servers incl="none"><two>${replicas}</two></remote_servers></yandex>`;
+}
+
+async function startOne(home, shard, shards) {
+  for (const folder of ['data', 'tmp']) {
+    fs.mkdirSync(path.join(home, folder), { recursive: true });
+  }
+  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, shard, shards));
+  fs.writeFileSync(path.join(home, 'users.xml'), users);
+  const address = `127.0.0.1:${shard.port}`;
+  let child;
+  let ended;
+  let end;
+  const start = async () => {
+    ended = null;
+    child = spawn('clickhouse-server', [`--config-file=${path.join(home, 'config.xml')}`], { stdio: 'ignore', cwd: home });
+    end = new Promise((resolve) => {
+      child.on('exit', (code) => { ended = `exit status ${code}`; resolve(); });
+      child.on('error', (error) => { ended = error.message; resolve(); });
+    });
+    await until('clickhouse-server to be ready', async () => {
+      if (ended) throw new Error(`clickhouse-server: ${ended}\n${fs.readFileSync(path.join(home, 'errors'), 'utf8')}`);
+      return (await get(address, '/').catch(() => ({}))).status === 200;
+    }, START_MS, 100);
+  };
+  await start();
+  return {
+    address,
+    start,
+    kill: async (signal = 'SIGKILL') => { child.kill(signal); await end; },
+    sql: (text) => post(address, text),
+  };
+}
+
+function post(address, text) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(`http://${address}/`, { method: 'POST' }, (reply) => {
+      let body = '';
+      reply.on('data', (chunk) => { body += chunk; });
+      reply.on('end', () => (reply.statusCode === 200 ? resolve(body.trim()) : reject(new Error(body))));
+    });
+    request.on('error', reject);
+    request.end(text);
+  });
+}
+
+/** As many servers as asked for, each a shard of the cluster "two". */
+export async function startClickHouse(home, count) {
+  const shards = [];
+  for (let i = 0; i < count; i++) {
+    shards.push({ port: await freePort(), tcp: await freePort() });
+  }
+  return Promise.all(shards.map((shard, i) => startOne(path.join(home, `shard-${i}`), shard, shards)));
+}
+
+/**
+ * Between a command and a server. `fate(sql, count)` decides for the count-th statement of its kind:
+ * nothing, 'drop' (it never arrives) or 'deaf' (it arrives, and the reply is lost). With a key and a
+ * certificate it speaks TLS.
+ */
+export async function startProxy(server, fate, tls = null) {
+  const counts = {};
+  const serve = (request, reply) => {
+    const parts = [];
+    request.on('data', (chunk) => parts.push(chunk));
+    request.on('end', async () => {
+      const body = Buffer.concat(parts);
+      const query = new URL(request.url, 'http://x').searchParams.get('query') ?? body.toString('latin1');
+      const kind = /^INSERT INTO (\w+)/u.exec(query)?.[1] ?? 'other';
+      counts[kind] = (counts[kind] ?? 0) + 1;
+      const what = await fate(kind, counts[kind]);
+      if (what === 'drop') {
+        request.socket.destroy();
+        return;
+      }
+      const [host, port] = server.address.split(':');
+      const headers = { ...request.headers, connection: 'close' };
+      const onward = http.request({ host, port, path: request.url, method: request.method, headers }, (answer) => {
+        if (what === 'deaf') {
+          answer.resume();
+          answer.on('end', () => request.socket.destroy());
+          return;
+        }
+        reply.writeHead(answer.statusCode, { 'content-type': 'text/plain' });
+        answer.pipe(reply);
+      });
+      onward.on('error', () => request.socket.destroy());
+      onward.end(body);
+    });
+  };
+  const proxy = tls ? https.createServer(tls, serve) : http.createServer(serve);
+  await new Promise((resolve) => { proxy.listen(0, '127.0.0.1', resolve); });
+  return {
+    address: `127.0.0.1:${proxy.address().port}`,
+    counts,
+    stop: () => new Promise((resolve) => { proxy.closeAllConnections(); proxy.close(resolve); }),
+  };
+}
