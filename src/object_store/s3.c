@@ -140,7 +140,7 @@ static tc_status get(struct tc_s3 *s, const struct tc_digest *digest, uint64_t s
     struct tc_digest actual;
     tc_sha256_init(&f.sha);
     TC_TRY(tc_digest_sha256(TC_EMPTY, &none));
-    TC_TRY(tc_http_client_stream(s->client, s->path, make_headers(s, &none, TC_EMPTY),
+    TC_TRY(tc_http_client_stream(s->client, s->path, make_headers(s, &none, TC_EMPTY), TC_EMPTY,
                                  timeout_of(s, size), take_bytes, &f, &s->reply, err));
     if (s->reply.status != STATUS_OK) {
         return tc__s3_refused(s, "GET", err);
