@@ -10,6 +10,9 @@
 #define ALIGN TC_EVENT_COPY_ALIGN
 /* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
 #define SIGN_BIT (UINT64_C(1) << 63)
+/* A ring goes through so much of its block, and so many slots, before it saves any. */
+#define WRAP_MIN ((size_t)256 << 10)
+#define SLOTS_MIN ((size_t)1024)
 /* Slots that have a bound together. */
 #define BLOCK_SLOTS ((size_t)64)
 
@@ -26,8 +29,10 @@ static size_t slots_for(size_t bytes)
 static bool ring_init(struct tc__reorder_ring *r, unsigned char *block, size_t bytes)
 {
     size_t slots = slots_for(bytes);
-    *r = (struct tc__reorder_ring){
-        .block = block, .size = bytes & ~(ALIGN - 1), .slot_mask = slots - 1};
+    *r = (struct tc__reorder_ring){.block = block,
+                                   .size = bytes & ~(ALIGN - 1),
+                                   .slot_mask = (slots < SLOTS_MIN ? slots : SLOTS_MIN) - 1,
+                                   .slot_mask_max = slots - 1};
     r->slots = block == NULL ? NULL : calloc(slots, sizeof *r->slots);
     return r->slots != NULL;
 }
@@ -73,24 +78,107 @@ static struct tc__reorder_slot *ring_slot(const struct tc__reorder_ring *r, size
     return &r->slots[(r->first + n) & r->slot_mask];
 }
 
-/* Room for an event of that length; NULL when there is none. */
-static struct tc__reorder_slot *ring_push(struct tc__reorder_ring *r, size_t len)
+static void ring_wrap(struct tc__reorder_ring *r)
 {
-    if (r->count == 0) {
-        r->head = r->tail = 0;
-        r->wrapped = false;
+    r->wrap = r->head;
+    r->wrapped = true;
+    r->head = 0;
+}
+
+/* Whether the front has room for twice what waits; not in the upper half, so that it can be undone:
+ * head <= tail <= wrap. */
+static bool wraps_early(const struct tc__reorder_ring *r, size_t len)
+{
+    return !r->wrapped && r->head >= WRAP_MIN && r->head <= r->size / 2 &&
+           r->tail > 2 * (r->head - r->tail) + len;
+}
+
+/* What lies at the front moves behind the rest. */
+static void ring_unwrap(const struct tc__reorder *h, struct tc__reorder_ring *r)
+{
+    memcpy(r->block + r->wrap, r->block, r->head);
+    for (size_t n = r->count; n > 0; n--) {
+        struct tc__reorder_slot *slot = ring_slot(r, n - 1);
+        if ((size_t)((unsigned char *)slot->event - r->block) >= r->head) {
+            break;
+        }
+        slot->event = (struct tc_event *)(void *)((unsigned char *)slot->event + r->wrap);
+        for (size_t i = 0; i < h->strings.counts[slot->kind]; i++) {
+            struct tc_slice *s = tc_event_string(slot->event, h->strings.offsets[slot->kind][i]);
+            s->ptr = s->len == 0 ? s->ptr : s->ptr + r->wrap;
+        }
+    }
+    r->head += r->wrap;
+    r->wrapped = false;
+}
+
+/* Whether there is room for so many bytes at head, which is where they belong then. */
+static bool ring_find_room(const struct tc__reorder *h, struct tc__reorder_ring *r, size_t len)
+{
+    if (wraps_early(r, len)) {
+        ring_wrap(r);
+    }
+    if (r->wrapped && r->tail - r->head <= len && r->wrap <= r->size / 2) {
+        ring_unwrap(h, r);
     }
     if (!r->wrapped && r->size - r->head < len) {
         /* Not quite up to the tail: head == tail would mean empty. */
         if (len >= r->tail) {
-            return NULL;
+            return false;
         }
-        r->wrap = r->head;
-        r->wrapped = true;
-        r->head = 0;
+        ring_wrap(r);
     }
-    if (r->wrapped && r->tail - r->head <= len) {
+    return !r->wrapped || r->tail - r->head > len;
+}
+
+static struct tc__reorder_slot *collected(const struct tc__reorder *h, size_t at)
+{
+    return (struct tc__reorder_slot *)(uintptr_t)h->order[at].value;
+}
+
+/* Where a slot is now, of which those before `end` have moved. */
+static struct tc__reorder_slot *moved_slot(struct tc__reorder_slot *slot,
+                                           const struct tc__reorder_ring *r,
+                                           const struct tc__reorder_slot *end, size_t by)
+{
+    return slot >= r->slots && slot < end ? slot + by : slot;
+}
+
+/* Twice as many slots: those that came round move behind the others, and are known by all that lead
+ * to them: bounds, the heap, and what a failure left to be handed over. */
+static void double_slots(struct tc__reorder *h, struct tc__reorder_ring *r)
+{
+    size_t size = r->slot_mask + 1;
+    size_t moved = r->first + r->count > size ? r->first + r->count - size : 0;
+    const struct tc__reorder_slot *end = r->slots + moved;
+    memcpy(r->slots + size, r->slots, moved * sizeof *r->slots);
+    r->slot_mask = 2 * size - 1;
+    if (r == &h->near) {
+        memcpy(h->bounds + size / BLOCK_SLOTS, h->bounds,
+               (moved + BLOCK_SLOTS - 1) / BLOCK_SLOTS * sizeof *h->bounds);
+    }
+    for (size_t i = 0; i < h->heap_count; i++) {
+        h->heap[i] = moved_slot(h->heap[i], r, end, size);
+    }
+    for (size_t i = h->order_at; i < h->order_count; i++) {
+        struct tc__reorder_slot *slot = moved_slot(collected(h, i), r, end, size);
+        h->order[i].value = (uint64_t)(uintptr_t)slot;
+    }
+}
+
+/* Room for an event of that length; NULL when there is none. */
+static struct tc__reorder_slot *ring_push(struct tc__reorder *h, struct tc__reorder_ring *r,
+                                          size_t len)
+{
+    if (r->count == 0) {
+        r->head = r->tail = r->first = 0;
+        r->wrapped = false;
+    }
+    if (!ring_find_room(h, r, len)) {
         return NULL;
+    }
+    if (r->count == r->slot_mask && r->slot_mask < r->slot_mask_max) {
+        double_slots(h, r);
     }
     struct tc__reorder_slot *slot = ring_slot(r, r->count);
     slot->event = (struct tc_event *)(void *)(r->block + r->head);
@@ -154,7 +242,7 @@ static void lower_bound(struct tc__reorder *h, int64_t time_ns)
 bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t due_ns, bool past)
 {
     bool is_first = h->near.count == 0;
-    struct tc__reorder_slot *slot = ring_push(&h->near, tc_event_copy_bytes(&h->strings, ev));
+    struct tc__reorder_slot *slot = ring_push(h, &h->near, tc_event_copy_bytes(&h->strings, ev));
     if (slot == NULL) {
         return false;
     }
@@ -209,7 +297,7 @@ static struct tc__reorder_slot *heap_pop(struct tc__reorder *h)
 
 bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, bool past)
 {
-    struct tc__reorder_slot *slot = ring_push(&h->ahead, tc_event_copy_bytes(&h->strings, ev));
+    struct tc__reorder_slot *slot = ring_push(h, &h->ahead, tc_event_copy_bytes(&h->strings, ev));
     if (slot == NULL) {
         return false;
     }
@@ -255,11 +343,6 @@ static void collect(struct tc__reorder *h, size_t at, struct tc__reorder_slot *s
 {
     h->order[at] = (struct tc_sort_pair){.key = (uint64_t)slot->time_ns ^ SIGN_BIT,
                                          .value = (uint64_t)(uintptr_t)slot};
-}
-
-static struct tc__reorder_slot *collected(const struct tc__reorder *h, size_t at)
-{
-    return (struct tc__reorder_slot *)(uintptr_t)h->order[at].value;
 }
 
 /* The oldest of near, in the order in which they are told. */

@@ -42,6 +42,11 @@ struct tc__reorder_slot {
 /*
  * Invariants: events lie in [tail, head), or in [tail, wrap) and [0, head) when wrapped; their
  * slots are `count` from `first` on, in the same order, and beyond slot_mask the first ones again.
+ *
+ * A ring that is never empty would go through all of its block, however little waits at once. So it
+ * begins at the front again when there is much more room than it uses; if that was too little after
+ * all, what lies there moves behind the rest. Of the slots, too, only as many are gone through as
+ * were needed at once.
  */
 struct tc__reorder_ring {
     unsigned char *block;
@@ -51,7 +56,8 @@ struct tc__reorder_ring {
     size_t wrap;
     bool wrapped;
     struct tc__reorder_slot *slots;
-    size_t slot_mask;
+    size_t slot_mask;     /* of those in use */
+    size_t slot_mask_max; /* of those there are */
     size_t first;
     size_t count;
 };
