@@ -187,6 +187,18 @@ static void points_with_the_attributes_of_the_metric_before_keep_their_own(void 
         }
     }
     SAME(t.events[1].scope.pod, "p");
+    /* The same labels say less of a metric that is about the node. */
+    assert_int_equal(
+        decode(METRICS(RESOURCE(""),
+                       SCRAPED("DCGM_FI_DEV_GPU_TEMP", CARD("0", "GPU-a", "61")) ","    //
+                       SCRAPED("node_filesystem_readonly", CARD("0", "GPU-a", "1")) "," //
+                       SCRAPED("DCGM_FI_DEV_POWER_USAGE", CARD("0", "GPU-a", "62")))),
+        TC_OK);
+    assert_int_equal(t.count, 3);
+    SAME(t.events[0].scope.gpu_uuid, "GPU-a");
+    SAME(t.events[1].scope.gpu_uuid, "");
+    SAME(t.events[1].scope.node, "gpu-01");
+    SAME(t.events[2].scope.gpu_uuid, "GPU-a");
     /* What the resource adds is its own. */
     assert_int_equal(
         decode("{\"resourceMetrics\":[{\"resource\":" RESOURCE(
