@@ -389,6 +389,40 @@ static void *write_some(void *context)
     return NULL;
 }
 
+static int64_t threads_of(const struct tc_warehouse_config *config)
+{
+    struct tc_warehouse *w = NULL;
+    struct tc_error err = {0};
+    assert_int_equal(tc_warehouse_open(config, &w, &err), TC_OK);
+    int64_t threads = wh_count(w, "SELECT CAST(current_setting('threads') AS BIGINT)");
+    tc_warehouse_close(w);
+    return threads;
+}
+
+static void a_small_database_has_one_thread(void **state)
+{
+    struct wh_room *room = *state;
+    char path[200];
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct tc_warehouse_config writes = wh_config(room, TC_WAREHOUSE_WRITE);
+    writes.threads = 0;
+    struct tc_warehouse_config few = writes;
+    few.few_rows = true;
+    struct tc_warehouse_config reads = writes;
+    reads.mode = TC_WAREHOUSE_READ;
+    assert_int_equal(threads_of(&few), 1);
+    assert_int_equal(threads_of(&writes), cores);
+    assert_int_equal(threads_of(&reads), 1);
+    reads.threads = 2;
+    assert_int_equal(threads_of(&reads), 2);
+    reads.threads = 0;
+    /* DuckDB does not mind what is behind its last block. */
+    (void)snprintf(path, sizeof path, "%s/warehouse.duckdb", room->dir);
+    assert_int_equal(truncate(path, 9 << 20), 0);
+    assert_int_equal(threads_of(&reads), cores);
+    assert_int_equal(threads_of(&few), cores);
+}
+
 static void two_threads_write_through_views_of_their_own(void **state)
 {
     struct wh_room *room = *state;
@@ -485,6 +519,7 @@ int main(void)
         T(a_file_without_permission_is_an_error),
         T(another_process_is_named_and_waited_for),
         T(a_killed_writer_leaves_what_was_committed),
+        T(a_small_database_has_one_thread),
         T(two_threads_write_through_views_of_their_own),
         T(opened_twice_in_one_process_it_is_one_database),
     };
