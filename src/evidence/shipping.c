@@ -310,7 +310,7 @@ tc_status tc_store_mark_shipped(struct tc_store *s, const struct tc_object_info 
                                 struct tc_error *err)
 {
     struct tc__shipping *shipping = &s->shipping;
-    struct tc__object o;
+    struct tc__object o = {.state = TC__OBJECT_GONE};
     TC_TRY(find_kept(s, info, &o, err));
     o.state = TC__OBJECT_SHIPPED;
     if (o.totals.first <= shipping->last) {
