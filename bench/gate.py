@@ -62,6 +62,8 @@ A ceiling or baseline more than 10 % above the measurement fails as well: lower 
                        disk, queries
                        (--rows N, --dir DIR, --json; --keep DIR: the slices stay there and are
                        loaded once)
+  --clickhouse [OPTIONS]
+                       instead: ten million telemetry slices into a ClickHouse, and the pivot (--clickhouse --help)
   --compare [OPTIONS]  instead: a comparison of 10,000 runs x 50 metrics, reading included
                        (--runs N, --dir DIR, --json; --power: false alarms and power)
 
@@ -251,7 +253,7 @@ def run_instead(argv):
         program = Path(PROGRAM).parent / "bench/bench_compare"
         os.execv(program, [program, *argv[1:]])
     if argv[:1] in (["--serve"], ["--serve-count"], ["--chaos"], ["--api"], ["--sources"],
-                    ["--agent"], ["--soak"], ["--paint"]):
+                    ["--agent"], ["--soak"], ["--paint"], ["--clickhouse"]):
         node = shutil.which("node")
         if not node or not (ROOT / "tests/node_modules").is_dir():
             raise CannotMeasure(f"{argv[0]} needs Node and the packages of tests/: ./dev bench installs them")

@@ -72,9 +72,10 @@ static size_t put_slices(const struct tc__ch *ch, struct tc_grow *g, const struc
                        tc_grow_slice(&facts), count > 0 ? ", " : "");
         put_where(ch, g, TC_TABLE_SLICE, scan);
         /* A series may be there twice until ClickHouse has merged them: any of them will do. */
-        tc_grow_format(
-            g, ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES ", {} FROM {}) USING " TC__CH_SERIES,
-            tc_grow_slice(&series), ch->series.name);
+        tc_grow_format(g,
+                       ") AS f GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES
+                       ", {} FROM {}) AS s USING " TC__CH_SERIES,
+                       tc_grow_slice(&series), ch->series.name);
     }
     memcpy(fields + count, texts, text_count * sizeof texts[0]);
     count += text_count;

@@ -149,8 +149,8 @@ static void put_sums(const struct tc__ch *ch, struct tc_grow *g, const struct pa
     tc__ch_put_visible(ch, g, TC_TABLE_SLICE);
     tc_grow_format(g,
                    " AND ({}) GROUP BY metric, " TC__CH_SERIES
-                   ") GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES
-                   ", {} FROM {}) USING " TC__CH_SERIES " FORMAT RowBinary",
+                   ") AS f GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES
+                   ", {} FROM {}) AS s USING " TC__CH_SERIES " FORMAT RowBinary",
                    condition, tc_grow_slice(&texts), ch->series.name);
     g->failed |= texts.failed;
     tc_grow_fini(&texts);

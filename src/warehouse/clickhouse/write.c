@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define BLOCK_ROWS 65536
+#define BLOCK_ROWS 100000
 #define BLOCK_BYTES ((size_t)32 << 20)
 #define ENTRIES_MAX ((size_t)1 << 20)
 /* A number is the millisecond in which it was drawn, and chance. */
