@@ -178,6 +178,13 @@ static void points_with_the_attributes_of_the_metric_before_keep_their_own(void 
                      KV("gpu", STR("0")) "," KV("UUID", STR("GPU-a")) "," KV(
                          "Hostname", STR("gpu-01")) "," KV("pod", STR("p")) "]}")),
          "aa"},
+        /* Written with escapes, they are in memory that the next point uses too. */
+        {METRICS(RESOURCE(""),
+                 SCRAPED("DCGM_FI_DEV_GPU_TEMP",
+                         CARD("0", "GPU-\\u0061", "61") "," CARD("1", "GPU-\\u0062", "62")) "," //
+                 SCRAPED("DCGM_FI_DEV_POWER_USAGE",
+                         CARD("0", "GPU-\\u0061", "63") "," CARD("1", "GPU-\\u0062", "64"))),
+         "abab"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(decode(cases[i].text), TC_OK);
@@ -186,6 +193,7 @@ static void points_with_the_attributes_of_the_metric_before_keep_their_own(void 
             assert_int_equal(t.events[k].scope.gpu_uuid.ptr[4], cases[i].uuids[k]);
         }
     }
+    assert_int_equal(decode(cases[2].text), TC_OK);
     SAME(t.events[1].scope.pod, "p");
     /* The same labels say less of a metric that is about the node. */
     assert_int_equal(
