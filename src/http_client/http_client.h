@@ -82,10 +82,10 @@ typedef bool (*tc_http_sink)(void *context, struct tc_slice bytes);
 
 /*
  * A GET, or with a body a POST, whose answer, if the status is 200, goes to the sink as it comes,
- * however long it is and lasts: until the server ends it, the sink wants no more, the stop descriptor is readable or
- * timeout_ns have passed. Bodies of other replies are in the reply. TC_OK: the server ended it in
- * good order, or the sink did; otherwise as above, after what the sink has taken. While the sink
- * waits nothing is read, so that the server waits too.
+ * however long it is and lasts: until the server ends it, the sink wants no more, the stop
+ * descriptor is readable or timeout_ns have passed. Bodies of other replies are in the reply.
+ * TC_OK: the server ended it in good order, or the sink did; otherwise as above, after what the
+ * sink has taken. While the sink waits nothing is read, so that the server waits too.
  */
 TC_CHECKED tc_status tc_http_client_stream(struct tc_http_client *c, const char *path,
                                            struct tc_slice headers, struct tc_slice body,
