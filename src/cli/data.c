@@ -61,7 +61,7 @@ struct tc_warehouse *tc_data_open(const char *command, const char *dir, enum tc_
     struct tc_error err = {0};
     struct tc_warehouse_config config = tc_data_config(command, dir, mode);
     tc_status status = tc_warehouse_open(&config, &w, &err);
-    if (status == TC_E_NOTFOUND && config.url == NULL) {
+    if (status == TC_E_NOTFOUND && (config.url == NULL || config.url[0] == '\0')) {
         tc_say(command,
                "there are no runs in %s yet; add one with `tracecore run add`, or name another "
                "--data-dir",

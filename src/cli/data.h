@@ -14,8 +14,8 @@
 
 /* `given` may be NULL: the default. */
 bool tc_data_dir_of(const char *command, const char *given, char out[TC_DATA_PATH_BYTES]);
-/* How commands open the warehouse: the one that TRACECORE_WAREHOUSE names, else that of dir. What is
- * waited for is said. Borrows both. */
+/* How commands open the warehouse: the one that TRACECORE_WAREHOUSE names, else that of dir. What
+ * is waited for is said. Borrows both. */
 struct tc_warehouse_config tc_data_config(const char *command, const char *dir,
                                           enum tc_warehouse_mode mode);
 /* Whether it is elsewhere: says that the command is for one in data_dir. */

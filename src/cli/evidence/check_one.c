@@ -42,8 +42,7 @@ static bool find_reference(const char *dir, const char *digest, char out_run[TC_
     struct tc_answer set;
     struct tc_error err;
     char like[82];
-    struct tc_warehouse_config config =
-        tc_data_config("evidence", dir, TC_WAREHOUSE_READ);
+    struct tc_warehouse_config config = tc_data_config("evidence", dir, TC_WAREHOUSE_READ);
     if (tc_warehouse_open(&config, &w, &err) != TC_OK) {
         return false;
     }

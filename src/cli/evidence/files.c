@@ -272,8 +272,7 @@ static int check_references(struct check *c, const char *data_dir)
 {
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    struct tc_warehouse_config config =
-        tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
+    struct tc_warehouse_config config = tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_E_NOTFOUND) {
         if (c->count > 0) {

@@ -113,8 +113,7 @@ static void read_references(struct listing *l, const char *data_dir)
 {
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    struct tc_warehouse_config config =
-        tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
+    struct tc_warehouse_config config = tc_data_config("evidence", data_dir, TC_WAREHOUSE_READ);
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_OK) {
         status = tc_answer_query(w, REFERENCES, NULL, 0, &l->references, &err);

@@ -19,8 +19,7 @@
 static tc_status open_warehouse(struct tc_mcp_source *s, struct tc_asked *asked,
                                 struct tc_error *err)
 {
-    struct tc_warehouse_config config =
-        tc_data_config("mcp", s->dir, TC_WAREHOUSE_READ);
+    struct tc_warehouse_config config = tc_data_config("mcp", s->dir, TC_WAREHOUSE_READ);
     struct tc_warehouse *w = NULL;
     tc_status status = tc_warehouse_open(&config, &w, err);
     if (status == TC_E_NOTFOUND) {

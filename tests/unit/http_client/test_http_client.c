@@ -556,7 +556,8 @@ static bool gather(void *context, struct tc_slice bytes)
 static tc_status stream(struct gathered *g, size_t wanted, int64_t timeout_ns)
 {
     *g = (struct gathered){.wanted = wanted};
-    return tc_http_client_stream(client, "/s", TC_EMPTY, TC_EMPTY, timeout_ns, gather, g, &reply, &err);
+    return tc_http_client_stream(client, "/s", TC_EMPTY, TC_EMPTY, timeout_ns, gather, g, &reply,
+                                 &err);
 }
 
 static void a_stream_is_handed_over_as_it_comes(void **state)
