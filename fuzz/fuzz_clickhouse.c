@@ -46,8 +46,10 @@ static void fuzz_url(struct tc_slice text)
 {
     struct tc__ch_url url;
     struct tc_error err;
-    char *copy = strndup(text.ptr, text.len);
+    char *copy = malloc(text.len + 1);
     TC_ASSERT(copy != NULL);
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
     if (tc__ch_url_parse(copy, &url, &err) == TC_OK) {
         TC_ASSERT(url.host_count > 0 && url.database[0] != '\0' && url.user[0] != '\0');
     }
