@@ -68,14 +68,18 @@ const daemon = new Daemon(path.join(work, 'daemon'), {
 
 const rss = [];
 const sample = () => { rss.push({ at: fleet.atMs, ...daemon.memory() }); };
+const windows = []; // what the records of detectors have needed, which is bounded by their budgets
+const sampleWindows = async () => { windows.push({ at: fleet.atMs, kib: (await daemon.metrics()).sum('tracecore_detector_window_bytes') / 1024 }); };
 
-/** Memory of each half and what else was seen: flat, or not. */
+/** Memory of each half and what else was seen: flat, or not. Windows of detectors fill up to their budgets, and say how far. */
 function memory() {
   const at = (part) => startMs + (fleet.atMs - startMs) * part;
-  const most = (from, to) => mib(Math.max(0, ...rss.filter((one) => one.at >= at(from) && one.at < at(to)).map((one) => one.VmRSS)));
-  const halves = { first: most(0, 0.5), second: most(0.5, 2) };
-  if (halves.second > halves.first + RSS_DRIFT_MIB) missed.push(`memory: ${halves.second} MiB in the second half, ${halves.first} in the first`);
-  return { rss_mib: halves, rss_eighths: Array.from({ length: 8 }, (_, i) => most(i / 8, (i + 1) / 8)) };
+  const most = (list, key, from, to) => mib(Math.max(0, ...list.filter((one) => one.at >= at(from) && one.at < at(to)).map((one) => one[key])));
+  const halves = { first: most(rss, 'VmRSS', 0, 0.5), second: most(rss, 'VmRSS', 0.5, 2) };
+  const filled = { first: most(windows, 'kib', 0, 0.5), second: most(windows, 'kib', 0.5, 2) };
+  const drift = halves.second - halves.first - (filled.second - filled.first);
+  if (drift > RSS_DRIFT_MIB) missed.push(`memory: ${halves.second} MiB in the second half, ${halves.first} in the first; windows ${filled.second} and ${filled.first}`);
+  return { rss_mib: halves, windows_mib: filled, rss_eighths: Array.from({ length: 8 }, (_, i) => most(rss, 'VmRSS', i / 8, (i + 1) / 8)) };
 }
 
 /** What the sources say of themselves, and whether all that was handed over was read. */
@@ -98,11 +102,14 @@ try {
   await daemon.start();
   await until('its watches', () => fleet.api.watches.size === 3, 30000);
   const timer = setInterval(sample, 1000);
+  const windowTimer = setInterval(() => sampleWindows().catch(() => {}), 10000);
   const cpu = cpuSeconds(daemon.pid);
   const said = setInterval(() => say(`${Math.round((fleet.atMs - startMs) / 36000) / 100} of ${hours} h, ${mib(daemon.memory().VmRSS)} MiB, ${Math.round(fleet.lagMs)} ms behind at most`), 30000);
   await fleet.play(daemon, { speed, slackMs: 500 });
   const sources = health(await settled(fleet, daemon, HOLD_MS));
   clearInterval(timer);
+  clearInterval(windowTimer);
+  await sampleWindows();
   clearInterval(said);
   const metrics = await daemon.metrics();
   const events = Object.fromEntries(metrics.rows.filter((row) => row.name === 'tracecore_events_total').map((row) => [row.labels.outcome, row.value]));

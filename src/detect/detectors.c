@@ -62,6 +62,7 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
     *out = (struct tc_detector_stats){0};
     const struct tc_detector_base *base = state;
     out->dropped = base->dropped + (d->dropped == NULL ? 0 : d->dropped(state));
+    out->window_bytes = d->held_bytes == NULL ? 0 : d->held_bytes(state);
     out->late = base->late;
     out->ignored = base->ignored;
     for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {

@@ -143,6 +143,13 @@ static uint64_t dropped(const void *state)
     return st->records.dropped_count + st->lost + st->restarts;
 }
 
+/* Its records go round in all of their block. */
+static uint64_t held_bytes(const void *state)
+{
+    const struct nccl_hang *st = state;
+    return st->records.head < st->records.size ? st->records.head : st->records.size;
+}
+
 const struct tc_detector tc_detector_nccl_hang = {
     .id = "1",
     .name = "nccl_hang",
@@ -164,4 +171,5 @@ const struct tc_detector tc_detector_nccl_hang = {
     .on_settle = on_settle,
     .on_finish = on_finish,
     .dropped = dropped,
+    .held_bytes = held_bytes,
 };

@@ -345,6 +345,15 @@ static const struct tc_knob PARAMS[] = {
                     "longest time between being late and the GPU being slowed down"),
 };
 
+/* Tables of what was named since they were full the last time, and the steps that are compared. */
+static uint64_t held_bytes(const void *state)
+{
+    const struct straggler *st = state;
+    return st->cohorts.size + st->name_count * sizeof *st->names +
+           st->job_count * sizeof *st->jobs + st->rank_count * sizeof *st->ranks +
+           st->lane_count * sizeof *st->lanes + st->seat_count * sizeof *st->seats;
+}
+
 const struct tc_detector tc_detector_straggler = {
     .id = "6",
     .name = "straggler",
@@ -360,4 +369,5 @@ const struct tc_detector tc_detector_straggler = {
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
+    .held_bytes = held_bytes,
 };

@@ -219,6 +219,12 @@ static void a_full_window_drops_the_oldest_and_counts_them(void **state)
     assert_true(stats.dropped > 900);
     assert_int_equal(stats.late, 2);
     assert_int_equal(stats.ignored, 3);
+    uint64_t used = 0;
+    for (const struct tc_window *each = w->st.base.windows; each != NULL; each = each->next) {
+        used += each->ring.size;
+    }
+    assert_true(used >= w->st.parts.ring.size_max); /* it is full */
+    assert_int_equal(stats.window_bytes, used);
 }
 
 static void time_passes_once_and_lets_go_of_what_is_old(void **state)
