@@ -26,6 +26,20 @@ static tc_status index_error(struct tc_store *s, int error, const char *what, st
 
 /* ---- the place ---- */
 
+/* A file that was written under another name (`error` 0) is there under its own, durable. 0 or
+ * errno. */
+static int put_in_place(struct tc_store *s, int fd, int error, const char *from, const char *to)
+{
+    error = error == 0 ? tc__sync_file(&s->config.io, fd) : error;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (error == 0 && s->config.io.rename(from, to) != 0) {
+        error = errno;
+    }
+    return error == 0 ? tc__sync_dir(&s->config.io, s->dir) : error;
+}
+
 static tc_status write_place(struct tc_store *s, const struct tc_remote_place *place,
                              struct tc_error *err)
 {
@@ -38,14 +52,7 @@ static tc_status write_place(struct tc_store *s, const struct tc_remote_place *p
                        place->credentials);
     int fd = open(from, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
     int error = fd < 0 ? errno : tc__write_all(&s->config.io, fd, text, (size_t)len);
-    error = error == 0 ? tc__sync_file(&s->config.io, fd) : error;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (error == 0 && s->config.io.rename(from, to) != 0) {
-        error = errno;
-    }
-    error = error == 0 ? tc__sync_dir(&s->config.io, s->dir) : error;
+    error = put_in_place(s, fd, error, from, to);
     return error == 0 ? TC_OK : tc__store_io_error(s, error, "write", to, err);
 }
 
@@ -180,14 +187,7 @@ static tc_status write_anew(struct tc_store *s, const struct tc__object *extra,
     tc__path(to, s->dir, INDEX, NULL);
     int fd = open(from, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
     int error = fd < 0 ? errno : copy_lines(s, fd, extra);
-    error = error == 0 ? tc__sync_file(&s->config.io, fd) : error;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (error == 0 && s->config.io.rename(from, to) != 0) {
-        error = errno;
-    }
-    error = error == 0 ? tc__sync_dir(&s->config.io, s->dir) : error;
+    error = put_in_place(s, fd, error, from, to);
     return error == 0 ? open_index(s, err) : index_error(s, error, "write", err);
 }
 

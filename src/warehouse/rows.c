@@ -313,6 +313,20 @@ struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t 
     return tc_slice_make(r->text == NULL ? "" : r->text + cell->text.at, cell->text.len);
 }
 
+void tc_rows_hash_cell(const struct tc_rows *r, size_t column, size_t row, struct tc_sha256 *sha)
+{
+    int64_t head[2] = {-1, 0};
+    struct tc_slice text = TC_EMPTY;
+    if (!tc_rows_is_null(r, column, row)) {
+        bool is_text = r->columns[column].type == TC_COLUMN_TEXT;
+        text = is_text ? tc_rows_get_text(r, column, row) : TC_EMPTY;
+        head[0] = (int64_t)text.len;
+        head[1] = is_text ? 0 : r->columns[column].cells[row].integer;
+    }
+    tc_sha256_update(sha, tc_slice_make((const char *)head, sizeof head));
+    tc_sha256_update(sha, text);
+}
+
 static bool cell_is_sound(const struct tc_rows *r, size_t column, size_t row)
 {
     const struct tc_rows_column *c = &r->columns[column];

@@ -9,6 +9,7 @@
 #define TC_WAREHOUSE_ROWS_H
 
 #include "base/buf.h"
+#include "base/digest.h"
 #include "base/json/json.h"
 #include "base/json/out.h"
 #include "base/slice.h"
@@ -98,6 +99,8 @@ bool tc_rows_are_of(const struct tc_rows *r, enum tc_table table);
 bool tc_rows_are_sound(const struct tc_rows *r, size_t *out_column, size_t *out_row);
 /* Of cells that are not NULL; the slice lives until the batch changes. */
 struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t row);
+/* A cell of no real number as bytes that only its like has: what rows are named by. */
+void tc_rows_hash_cell(const struct tc_rows *r, size_t column, size_t row, struct tc_sha256 *sha);
 /* 0 when NULL. */
 int64_t tc_rows_get_int(const struct tc_rows *r, size_t column, size_t row); /* INT, TIME, BOOL */
 double tc_rows_get_real(const struct tc_rows *r, size_t column, size_t row);

@@ -200,17 +200,7 @@ uint64_t tc__ch_series_of(const struct tc__ch_layout *series, const struct tc_ro
     uint64_t number = 0;
     tc_sha256_init(&sha);
     for (size_t i = 1; i < series->column_count; i++) {
-        size_t column = series->columns[i].from;
-        int64_t head[2] = {-1, 0};
-        struct tc_slice text = TC_EMPTY;
-        if (!tc_rows_is_null(rows, column, row)) {
-            bool is_text = rows->columns[column].type == TC_COLUMN_TEXT;
-            text = is_text ? tc_rows_get_text(rows, column, row) : TC_EMPTY;
-            head[0] = (int64_t)text.len;
-            head[1] = is_text ? 0 : rows->columns[column].cells[row].integer;
-        }
-        tc_sha256_update(&sha, tc_slice_make((const char *)head, sizeof head));
-        tc_sha256_update(&sha, text);
+        tc_rows_hash_cell(rows, series->columns[i].from, row, &sha);
     }
     tc_sha256_final(&sha, &digest);
     memcpy(&number, digest.bytes, sizeof number);

@@ -153,17 +153,7 @@ static struct tc__scope_key digest_of(const struct tc__split_part *part, const s
     struct tc__scope_key key;
     tc_sha256_init(&sha);
     for (size_t i = TC__SCOPE_FIRST; i < part->info.column_count; i++) {
-        size_t column = part->from[i];
-        int64_t head[2] = {-1, 0};
-        struct tc_slice text = TC_EMPTY;
-        if (!tc_rows_is_null(rows, column, row)) {
-            bool is_text = rows->columns[column].type == TC_COLUMN_TEXT;
-            text = is_text ? tc_rows_get_text(rows, column, row) : TC_EMPTY;
-            head[0] = (int64_t)text.len;
-            head[1] = is_text ? 0 : rows->columns[column].cells[row].integer;
-        }
-        tc_sha256_update(&sha, tc_slice_make((const char *)head, sizeof head));
-        tc_sha256_update(&sha, text);
+        tc_rows_hash_cell(rows, part->from[i], row, &sha);
     }
     tc_sha256_final(&sha, &digest);
     memcpy(&key, digest.bytes, sizeof key);
