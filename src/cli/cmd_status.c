@@ -79,6 +79,15 @@ static void put_saturated(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* The end of a line about something that is sent to. */
+static void put_failing(struct tc_buf *b, struct tc_json one)
+{
+    struct tc_slice since = text_of(one, "failing_since");
+    (void)tc_format(b, "{}\n",
+                    tc_when(since.len > 0, "; failing since {}: {}", tc_as_printable(since),
+                            tc_as_printable(text_of(one, "error"))));
+}
+
 /* Receivers of alerts, one line each. */
 static void put_alerts(struct tc_buf *b, struct tc_json s)
 {
@@ -89,14 +98,11 @@ static void put_alerts(struct tc_buf *b, struct tc_json s)
     }
     struct tc_json_iter it = tc_json_iter_make(list);
     while (tc_json_iter_next(&it, NULL, &one)) {
-        struct tc_slice since = text_of(one, "failing_since");
         (void)tc_format(b, "  alerts     {}: ", tc_as_printable(text_of(one, "output")));
         put_number(b, one, NULL, "delivered", "delivered, ");
         put_number(b, one, NULL, "failed", "refused, ");
         put_number(b, one, NULL, "waiting", "waiting");
-        (void)tc_format(b, "{}\n",
-                        tc_when(since.len > 0, "; failing since {}: {}", tc_as_printable(since),
-                                tc_as_printable(text_of(one, "error"))));
+        put_failing(b, one);
     }
 }
 
@@ -132,14 +138,11 @@ static void put_remote(struct tc_buf *b, struct tc_json s)
         !tc_json_get(evidence, TC_LIT("remote"), &remote)) {
         return;
     }
-    struct tc_slice since = text_of(remote, "failing_since");
     tc_buf_lit(b, "  remote     ");
     put_number(b, remote, NULL, "objects", "objects copied, ");
     put_number(b, remote, NULL, "waiting_objects", "wait (");
     put_number(b, remote, NULL, "waiting_bytes", "bytes)");
-    (void)tc_format(b, "{}\n",
-                    tc_when(since.len > 0, "; failing since {}: {}", tc_as_printable(since),
-                            tc_as_printable(text_of(remote, "error"))));
+    put_failing(b, remote);
 }
 
 static void put_status(struct tc_buf *b, struct tc_json s)

@@ -8,29 +8,13 @@
 #include "object_store/xml.h"
 
 #include "base/grow.h"
+#include "base/url.h"
 
 #include <stdlib.h>
 
 #define QUERY_MAX (3 * TC__UPLOAD_ID_MAX + 64)
 /* Uploads of one object that are aborted at a time; there is one at the most. */
 #define LEFT_MAX 16
-
-/* What a value in a query needs. False: no room. */
-static bool escape(struct tc_buf *b, struct tc_slice text)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        if (tc_is_word((char)c) || c == '-' || c == '.' || c == '~') {
-            tc_buf_char(b, (char)c);
-        } else {
-            tc_buf_char(b, '%');
-            tc_buf_char(b, digits[c >> 4]);
-            tc_buf_char(b, digits[c & 15]);
-        }
-    }
-    return !b->overflowed;
-}
 
 /* s->path for an upload; part 0: the upload itself. */
 static tc_status upload_path(struct tc_s3 *s, size_t part, struct tc_slice id, struct tc_error *err)
@@ -43,9 +27,9 @@ static tc_status upload_path(struct tc_s3 *s, size_t part, struct tc_slice id, s
         tc_buf_char(&b, '&');
     }
     tc_buf_lit(&b, "uploadId=");
-    bool fits = escape(&b, id);
+    tc_buf_url(&b, id);
     query[b.len] = '\0';
-    return fits && tc__s3_path(s, s->key, query)
+    return !b.overflowed && tc__s3_path(s, s->key, query)
                ? TC_OK
                : tc_fail(err, TC_E_LIMIT, 0, "the store's id of an upload is too long");
 }
@@ -79,7 +63,7 @@ static tc_status abort_left(struct tc_s3 *s, struct tc_error *err)
     char query[TC__S3_PATH_MAX];
     struct tc_buf b = tc_buf_make(query, sizeof query - 1);
     tc_buf_lit(&b, "prefix=");
-    (void)escape(&b, tc_slice_cstr(s->key));
+    tc_buf_url(&b, tc_slice_cstr(s->key));
     tc_buf_lit(&b, "&uploads=");
     query[b.len] = '\0';
     if (b.overflowed || !tc__s3_path(s, "", query)) {

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
+#include "base/url.h"
 #include "cli/data.h"
 #include "cli/mcp/priv.h"
 
@@ -84,26 +85,6 @@ static tc_status ask_tables(struct tc_mcp_source *s, struct tc_asked *asked, str
 
 /* ---- the daemon ---- */
 
-static bool is_bare(char c)
-{
-    return tc_is_word(c) || c == '-' || c == '.' || c == '~';
-}
-
-static void put_encoded(struct tc_buf *b, struct tc_slice text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        if (is_bare(text.ptr[i])) {
-            tc_buf_char(b, text.ptr[i]);
-        } else {
-            static const char digits[] = "0123456789ABCDEF";
-            unsigned char byte = (unsigned char)text.ptr[i];
-            tc_buf_char(b, '%');
-            tc_buf_char(b, digits[byte >> 4]);
-            tc_buf_char(b, digits[byte & 15]);
-        }
-    }
-}
-
 static void put_value(struct tc_buf *b, const struct tc_param *p, const struct tc_param_value *v)
 {
     switch (p->kind) {
@@ -119,7 +100,7 @@ static void put_value(struct tc_buf *b, const struct tc_param *p, const struct t
     case TC_PARAM_TEXT:
     case TC_PARAM_TIME:
     case TC_PARAM_WORD:
-        put_encoded(b, v->text);
+        tc_buf_url(b, v->text);
         break;
     }
 }
@@ -143,7 +124,7 @@ static void put_query(const struct tc_asked *a, struct tc_buf *b)
     }
     for (size_t n = 0; n < a->many_count; n++) {
         put_name(b, &a->question->params[a->many_of[n]], &any);
-        put_encoded(b, a->many[n]);
+        tc_buf_url(b, a->many[n]);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/os/io.h"
+#include "base/url.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -159,22 +160,12 @@ bool tc__ch_wait(struct tc__ch_client *c, struct tc__ch_wait *wait, struct tc_er
 static bool put_path(const struct tc__ch_client *c, struct tc_slice query, const char *settings,
                      char out[PATH_BYTES])
 {
-    static const char digits[] = "0123456789ABCDEF";
     struct tc_buf b = tc_buf_make(out, PATH_BYTES - 1);
     /* With a cluster: answered when the shards have it, not when it is queued for them. */
     (void)tc_format(&b, "/?database={}{}{}{}", c->url->database, settings,
                     c->url->cluster[0] == '\0' ? "" : "&insert_distributed_sync=1",
                     query.len == 0 ? "" : "&query=");
-    for (size_t i = 0; i < query.len; i++) {
-        unsigned char byte = (unsigned char)query.ptr[i];
-        if (tc_is_word((char)byte)) {
-            tc_buf_char(&b, (char)byte);
-        } else {
-            tc_buf_char(&b, '%');
-            tc_buf_char(&b, digits[byte >> 4]);
-            tc_buf_char(&b, digits[byte & 15]);
-        }
-    }
+    tc_buf_url(&b, query);
     out[b.len] = '\0';
     return !b.overflowed;
 }

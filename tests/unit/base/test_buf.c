@@ -9,6 +9,7 @@
 #include "base/buf.h"
 
 #include "base/json/json.h"
+#include "base/url.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -531,6 +532,18 @@ static void broken_promises_abort(void **state)
 
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 
+static void only_unreserved_bytes_stand_in_an_address(void **state)
+{
+    (void)state;
+    char out[128];
+    struct tc_buf b = tc_buf_make(out, sizeof out);
+    tc_buf_url(&b, TC_LIT("aZ09-._~/ ?&=%+\x7f\xff"));
+    assert_true(tc_slice_eq(tc_buf_slice(&b), TC_LIT("aZ09-._~%2F%20%3F%26%3D%25%2B%7F%FF")));
+    b = tc_buf_make(out, 2);
+    tc_buf_url(&b, TC_LIT("/"));
+    assert_true(b.overflowed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +566,7 @@ int main(void)
         TEST(printable_text_cannot_move_a_cursor),
         TEST(printable_text_has_nothing_that_is_not_seen),
         TEST(printable_text_cannot_change_its_direction_or_break_a_line),
+        TEST(only_unreserved_bytes_stand_in_an_address),
         TEST(broken_promises_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
