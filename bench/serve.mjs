@@ -69,6 +69,8 @@ const RSS_BEYOND_DETECTORS_MIB = 64;
 const RSS_DRIFT_MIB = 8;
 const ANSWER_RATE = 100000;
 const ANSWER_P99_MS = { memory: 5, stored: 15 };
+/** Allocations per record that are none: connections, and what is opened once. */
+const ALLOCATIONS_MAX = 0.001;
 const CONNECTIONS = [1, 8, 64, 256];
 const VERIFIED = 24; // bodies of each load and form
 
@@ -236,18 +238,24 @@ async function verify(name, form) {
   fs.rmSync(target.daemon.home, { recursive: true, force: true });
 }
 
-/** Allocations per record, counted in front of the C library's allocator. */
+/**
+ * Allocations per record, counted in front of the C library's allocator. Once with the warehouse, whose engine allocates
+ * when it is opened and for each write, however many records there were; once without, where there must be none per record.
+ */
 async function allocations(name, form) {
   const load = prepare(name, form);
-  const target = await begin(ours({}, { program: `${binary}-bench` }));
-  await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
-  const a = await target.counted();
-  await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
-  const b = await target.counted();
-  await endAll([target]);
-  if (b.allocations === 0) throw new Error('tracecore-bench serve counted no allocations');
-  print({ case: 'allocations', load: name, form, records: per(a, b, 'records'), allocations: per(a, b, 'allocations'),
-    allocations_per_record: per(a, b, 'allocations') / per(a, b, 'records') });
+  for (const enabled of [true, false]) {
+    const target = await begin(ours({ warehouse: { enabled } }, { program: `${binary}-bench` }));
+    await drive(target, load, { seconds: 2, connections: 8, core: clientCore });
+    const a = await target.counted();
+    await drive(target, load, { seconds, connections: 8, core: clientCore });
+    const b = await target.counted();
+    await endAll([target]);
+    if (b.allocations === 0) throw new Error('tracecore-bench serve counted no allocations');
+    const each = per(a, b, 'allocations') / per(a, b, 'records');
+    print({ case: 'allocations', load: name, form, warehouse: enabled, records: per(a, b, 'records'), allocations: per(a, b, 'allocations'), allocations_per_record: Number(each.toFixed(6)) });
+    if (!enabled && each > ALLOCATIONS_MAX) missed(`allocations ${name} ${form}: ${each.toFixed(4)} per record without the warehouse, not ${ALLOCATIONS_MAX}`);
+  }
 }
 
 /** More than it can take, for minutes: memory must not move. */

@@ -91,10 +91,11 @@ function request()
 end
 
 if pace > 0 then
-  local due = 0
+  local due
   function delay()
     ffi.C.clock_gettime(1, clock)
     local now = tonumber(clock.s) * 1000 + tonumber(clock.ns) / 1e6
+    due = due or now -- a pace begins with the first request, not with a second that was missed
     due = math.max(due + 1000 / pace, now - 1000)
     return math.max(0, math.floor(due - now + 0.5))
   end

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 
 #include <stdlib.h>

@@ -12,9 +12,9 @@
 #define TC_ALERT_TEMPLATE_H
 
 #include "alert/alert.h"
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 
 #define TC_TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define TC_TEMPLATE_STEPS_MAX 4096

@@ -9,11 +9,11 @@
 #ifndef TC_ANSWERS_QUESTION_H
 #define TC_ANSWERS_QUESTION_H
 
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,8 +17,8 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/digest.h"
-#include "base/grow.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 #include <stddef.h>

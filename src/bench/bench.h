@@ -6,7 +6,7 @@
 #define TC_BENCH_BENCH_H
 
 #include "bench/fixture.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "bench/bench.h"
 #include "bench/measure.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "stats/stats.h"
 
 #include <math.h>

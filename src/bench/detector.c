@@ -5,7 +5,7 @@
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
 #include "bench/measure.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "engine/engine.h"
 #include "verdict/render.h"
 

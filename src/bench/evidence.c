@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "evidence/store.h"
 
 #include <fcntl.h>
@@ -203,8 +203,8 @@ static bool run_store(const char *dir, const struct bodies *b, struct tc_output 
         tc_say("tracecore-bench", "evidence: %s", err.message);
         return false;
     }
-    say_result(out, "\"how\":\"store\",\"level\":null", t, bytes, after.bytes_out - before.bytes_out,
-               allocs);
+    say_result(out, "\"how\":\"store\",\"level\":null", t, bytes,
+               after.bytes_out - before.bytes_out, allocs);
     return true;
 }
 

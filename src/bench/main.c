@@ -6,7 +6,7 @@
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "observe/metrics.h"
 
 #include <string.h>

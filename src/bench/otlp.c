@@ -9,7 +9,7 @@
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
 #include "bench/measure.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "codec/otlp/wire.h"
 #include "engine/engine.h"
 

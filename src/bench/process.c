@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
 #include "bench/measure.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "event/event.h"
 
 #include <stdio.h>

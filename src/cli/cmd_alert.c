@@ -7,7 +7,7 @@
 #include "base/json/out.h"
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "config/config.h"
 #include "outbox/alert_body.h"
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "config/config.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 #include "cli/snapshot.h"
 #include "warehouse/answer.h"
 

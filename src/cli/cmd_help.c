@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stories of a running daemon, as detect prints those of files. */
 #include "base/arena.h"
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "cli/story/options.h"
 #include "cli/story/report.h"
 #include "verdict/read.h"

@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "detect/detector.h"
 #include "intake/input.h"
 #include "score/score.h"

@@ -2,7 +2,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/notify.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "config/config.h"
 #include "observe/metrics.h"
 #include "server/daemon.h"

@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/assert.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 
 #include <getopt.h>
 #include <stdbool.h>

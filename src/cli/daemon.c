@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The door of the program: finds the command and runs it. */
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/format.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "codec/codec.h"
 #include "detect/detector.h"
 

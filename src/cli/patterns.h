@@ -3,7 +3,7 @@
 #ifndef TC_CLI_PATTERNS_H
 #define TC_CLI_PATTERNS_H
 
-#include "cli/output.h"
+#include "cli/output/output.h"
 
 #include <stdbool.h>
 

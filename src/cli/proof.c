@@ -2,7 +2,7 @@
 #include "cli/proof.h"
 
 #include "base/os/io.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "base/limits.h"
 #include "base/units.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "codec/codec.h"
 #include "intake/stream.h"
 

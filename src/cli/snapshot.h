@@ -4,7 +4,7 @@
 #define TC_CLI_SNAPSHOT_H
 
 #include "base/digest.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/warehouse.h"
 
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include "base/json/json.h"
 #include "base/json/raw.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/table/map.h"
 #include "codec/codec.h"
 #include "codec/decode_priv.h"
 

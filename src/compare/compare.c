@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/compare.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
 #ifndef TC_COMPARE_COMPARE_H
 #define TC_COMPARE_COMPARE_H
 
-#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "compare/differs.h"
 #include "compare/groups.h"
 #include "compare/samples.h"

@@ -7,9 +7,9 @@
 #ifndef TC_COMPARE_DIFFERS_H
 #define TC_COMPARE_DIFFERS_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "compare/groups.h"
 
 #include <stdbool.h>

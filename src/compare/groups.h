@@ -13,9 +13,9 @@
 #ifndef TC_COMPARE_GROUPS_H
 #define TC_COMPARE_GROUPS_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "warehouse/answer.h"
 #include "warehouse/warehouse.h"
 

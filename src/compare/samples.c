@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/samples.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "compare/samples_priv.h"
 
 #include <math.h>

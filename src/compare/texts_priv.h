@@ -3,10 +3,10 @@
 #ifndef TC_COMPARE_TEXTS_PRIV_H
 #define TC_COMPARE_TEXTS_PRIV_H
 
-#include "base/grow.h"
-#include "base/hash_index.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
+#include "base/table/hash_index.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,10 +6,10 @@
 #ifndef TC_COMPARE_TREND_H
 #define TC_COMPARE_TREND_H
 
-#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "compare/compare.h"
 #include "compare/groups.h"
 #include "compare/samples.h"

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/format.h"
 #include "base/os/io.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "config/config_priv.h"
 #include "engine/engine.h"
 #include "evidence/data_dir.h"

@@ -4,7 +4,7 @@
  * none, booleans for integers, keys that nobody reads.
  */
 #include "base/digest.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "contract/check_priv.h"
 
 #include <math.h>

@@ -13,9 +13,9 @@
 #define TC_DETECT_WINDOW_PRIV_H
 
 #include "base/arena.h"
-#include "base/map.h"
-#include "base/ring.h"
 #include "base/slice.h"
+#include "base/table/map.h"
+#include "base/table/ring.h"
 #include "detect/detector.h"
 #include "event/event.h"
 

@@ -2,7 +2,7 @@
 #include "diagnose/base.h"
 
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/sql_text.h"
 
 #include <stdlib.h>

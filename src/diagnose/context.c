@@ -2,7 +2,7 @@
 #include "diagnose/context_priv.h"
 
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/telemetry_sql.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/format.h"
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "stats/stats.h"
 #include "warehouse/telemetry_sql.h"
 

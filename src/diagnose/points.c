@@ -2,8 +2,8 @@
 #include "diagnose/points.h"
 
 #include "base/format.h"
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "warehouse/answer.h"
 
 #include <math.h>

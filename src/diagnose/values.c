@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of rows, their quotients, and the one among its peers that is odd. */
 #include "base/number.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "diagnose/context_priv.h"
 #include "stats/stats.h"
 

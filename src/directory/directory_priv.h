@@ -4,9 +4,9 @@
 #define TC_DIRECTORY_DIRECTORY_PRIV_H
 
 #include "base/arena.h"
-#include "base/map.h"
 #include "base/os/block.h"
-#include "base/sort.h"
+#include "base/table/map.h"
+#include "base/table/sort.h"
 #include "directory/directory.h"
 
 /* ---- tables ---- */

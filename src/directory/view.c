@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "directory/view.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "directory/directory_priv.h"
 
 /* Names that one scope can bring: node, three of a GPU, three of a pod, and a rank. */

@@ -11,9 +11,9 @@
 #define TC_DIRECTORY_VIEW_H
 
 #include "base/arena.h"
-#include "base/map.h"
-#include "base/sort.h"
 #include "base/status.h"
+#include "base/table/map.h"
+#include "base/table/sort.h"
 #include "base/turn.h"
 #include "directory/directory.h"
 

@@ -133,8 +133,8 @@ static inline uint64_t add_attr(uint64_t h, const struct tc_attr *a)
 }
 
 /*
- * What a reader would notice: the headline, which says who and where, every
- * attribute, how much evidence there is, other advice. Not last_seen, which moves with every event.
+ * What a reader would notice: the headline, which says who and where, every attribute, how much
+ * evidence there is, other advice, another cause. Not last_seen, which moves with every event.
  */
 static uint64_t content_hash(const struct tc_finding *f)
 {
@@ -148,6 +148,9 @@ static uint64_t content_hash(const struct tc_finding *f)
     h = add_number(h, f->remediation.len); /* other advice is news, and seldom as long */
     if (f->evidence_count > 0) {
         h = add_text(h, f->evidence[f->evidence_count - 1].uid);
+    }
+    for (size_t i = 0; i < f->cause_count; i++) {
+        h = add_text(h, f->causes[i].key);
     }
     return add_text(h, f->headline);
 }

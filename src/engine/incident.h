@@ -7,15 +7,16 @@
  * Bounded twice. The table itself holds what findings come about: the incident idle for longest
  * leaves first. What was told outlives that, in fewer bytes each: an incident that comes back keeps
  * its id and its times, and whoever tells finds what was told last. That memory forgets resolved
- * incidents first, then those told longest ago; base/lru.h says why the outbox forgets the same.
+ * incidents first, then those told longest ago; base/table/lru.h says why the outbox forgets the
+ * same.
  */
 #ifndef TC_ENGINE_INCIDENT_H
 #define TC_ENGINE_INCIDENT_H
 
 #include "base/arena.h"
-#include "base/lru.h"
-#include "base/map.h"
-#include "base/ring.h"
+#include "base/table/lru.h"
+#include "base/table/map.h"
+#include "base/table/ring.h"
 #include "event/offence.h"
 #include "event/verdict.h"
 

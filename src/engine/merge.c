@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/merge.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #ifndef TC_EVENT_OFFENCE_H
 #define TC_EVENT_OFFENCE_H
 
-#include "base/lru.h"
+#include "base/table/lru.h"
 #include "event/verdict.h"
 
 #include <stdbool.h>

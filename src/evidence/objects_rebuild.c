@@ -2,7 +2,7 @@
 /* objects.idx written anew: when it is lost or damaged, or mostly about what is gone. */
 #include "evidence/store_priv.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <errno.h>
 #include <fcntl.h>

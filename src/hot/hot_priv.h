@@ -8,9 +8,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/lru.h"
-#include "base/map.h"
 #include "base/slice.h"
+#include "base/table/lru.h"
+#include "base/table/map.h"
 #include "codec/samples.h"
 #include "hot/hot.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/format.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "http_client/http_client.h"
 
 #include "base/assert.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "http_client/client_priv.h"
 
 #include <errno.h>

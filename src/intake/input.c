@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/grow.h"
 #include "base/os/io.h"
 #include "base/os/spool.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
 #include "intake/inputs.h"
 
 #include "base/buf.h"
-#include "base/grow.h"
 #include "base/limits.h"
 #include "base/os/spool.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "codec/codec.h"
 #include "codec/node_name.h"
 #include "intake/archive/archive.h"

@@ -2,7 +2,7 @@
 #include "intake/stream.h"
 
 #include "base/assert.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

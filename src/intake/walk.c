@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "intake/walk.h"
 
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 
 #include <dirent.h>
 #include <errno.h>

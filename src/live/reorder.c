@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/reorder_priv.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "event/copy.h"
 
 #include <stdlib.h>

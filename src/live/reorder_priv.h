@@ -18,8 +18,8 @@
 #ifndef TC_LIVE_REORDER_PRIV_H
 #define TC_LIVE_REORDER_PRIV_H
 
-#include "base/sort.h"
 #include "base/status.h"
+#include "base/table/sort.h"
 #include "event/event.h"
 #include "event/fields.h"
 

@@ -13,8 +13,8 @@
 #ifndef TC_LIVE_SOURCES_H
 #define TC_LIVE_SOURCES_H
 
-#include "base/lru.h"
 #include "base/slice.h"
+#include "base/table/lru.h"
 #include "event/event.h"
 
 #include <stdbool.h>

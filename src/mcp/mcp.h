@@ -28,9 +28,9 @@
 #define TC_MCP_MCP_H
 
 #include "answers/question.h"
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 #include <stddef.h>

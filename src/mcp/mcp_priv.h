@@ -3,11 +3,11 @@
 #ifndef TC_MCP_MCP_PRIV_H
 #define TC_MCP_MCP_PRIV_H
 
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "mcp/mcp.h"
 
 #include <stdbool.h>

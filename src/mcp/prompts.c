@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts, and completion of their arguments. */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "mcp/mcp_priv.h"
 
 #include <stddef.h>

@@ -42,7 +42,7 @@ struct ssl_ctx_st;
 #define TC_NET_IOV_MAX 16
 
 /* Priorities of events. What says nothing is ordinary: libevent takes the middle. */
-enum { TC__URGENT, TC__ORDINARY, TC__PRIORITIES };
+enum { TC__URGENT, TC__ORDINARY, TC__IDLE, TC__PRIORITIES };
 
 /* How bytes move. Results and errno are those of read(2) and writev(2) on a non-blocking socket. */
 /* What a connection has for us that is not read for now. */

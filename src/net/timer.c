@@ -4,7 +4,7 @@
  * that moves away, as nearly all do, costs nothing: the heap notices when the old time has come.
  */
 #include "base/assert.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "net/net_priv.h"
 

@@ -7,7 +7,7 @@
 #include "object_store/s3_priv.h"
 #include "object_store/xml.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/url.h"
 
 #include <stdlib.h>

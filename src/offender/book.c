@@ -3,9 +3,9 @@
  * The incidents that are kept, found by id, and an index of their names that is made anew when it
  * is needed after a change.
  */
-#include "base/grow.h"
-#include "base/hash_index.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
+#include "base/table/hash_index.h"
 #include "base/time.h"
 #include "offender/offender_priv.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
-#include "base/map.h"
 #include "base/os/block.h"
+#include "base/table/map.h"
 #include "base/time.h"
 #include "directory/directory.h"
 #include "event/fields.h"

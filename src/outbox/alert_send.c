@@ -7,7 +7,7 @@
 #include "alert/template.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "observe/log.h"
 #include "outbox/alert_body.h"

@@ -6,8 +6,8 @@
  */
 #include "verdict/export.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "observe/log.h"
 #include "outbox/outbox_priv.h"

@@ -6,9 +6,9 @@
 #ifndef TC_OUTBOX_OUTBOX_PRIV_H
 #define TC_OUTBOX_OUTBOX_PRIV_H
 
-#include "base/lru.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/lru.h"
 #include "outbox/outbox.h"
 
 #include <pthread.h>

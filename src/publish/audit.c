@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "publish/audit.h"
 
-#include "base/grow.h"
 #include "base/json/canonical.h"
 #include "base/json/out.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "warehouse/ledger.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "publish/claim.h"
 
-#include "base/grow.h"
 #include "base/json/canonical.h"
 #include "base/json/out.h"
+#include "base/table/grow.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #ifndef TC_PUBLISH_COMPOSE_H
 #define TC_PUBLISH_COMPOSE_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "compare/groups.h"
 #include "compare/samples.h"
 #include "publish/publish.h"

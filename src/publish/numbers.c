@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "publish/numbers.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
 #ifndef TC_PUBLISH_PUBLISH_H
 #define TC_PUBLISH_PUBLISH_H
 
-#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "evidence/files/files.h"
 #include "publish/chain.h"
 #include "publish/claim.h"

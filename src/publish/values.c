@@ -2,7 +2,7 @@
 #include "publish/values.h"
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "publish/claim.h"
 #include "stats/stats.h"

@@ -2,10 +2,10 @@
 #include "report/check.h"
 
 #include "base/digest.h"
-#include "base/grow.h"
 #include "base/json/canonical.h"
 #include "base/json/json.h"
 #include "base/json/raw.h"
+#include "base/table/grow.h"
 #include "publish/claim.h"
 #include "publish/values.h"
 

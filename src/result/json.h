@@ -7,7 +7,7 @@
 #ifndef TC_RESULT_JSON_H
 #define TC_RESULT_JSON_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "result/result.h"
 
 void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/result.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "result/result_priv.h"
 

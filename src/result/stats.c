@@ -2,7 +2,7 @@
 #include "result/stats_priv.h"
 
 #include "base/assert.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/conditions.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "run/scaling_priv.h"
 #include "run/update.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json/canonical.h"
 #include "base/json/json.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef TC_RUN_IMPORT_PRIV_H
 #define TC_RUN_IMPORT_PRIV_H
 
-#include "base/grow.h"
 #include "base/json/out.h"
+#include "base/table/grow.h"
 #include "contract/contract.h"
 #include "result/requests.h"
 #include "run/import.h"

@@ -5,7 +5,7 @@
  */
 #include "run/import_priv.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "codec/samples.h"
 #include "result/map.h"

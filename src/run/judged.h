@@ -3,9 +3,9 @@
 #ifndef TC_RUN_JUDGED_H
 #define TC_RUN_JUDGED_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "evidence/files/files.h"
 #include "warehouse/warehouse.h"
 

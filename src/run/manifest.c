@@ -2,10 +2,10 @@
 #include "run/manifest.h"
 
 #include "base/assert.h"
-#include "base/grow.h"
 #include "base/json/canonical.h"
 #include "base/json/json.h"
 #include "base/json/out.h"
+#include "base/table/grow.h"
 #include "evidence/sign/sign.h"
 
 #include <stdlib.h>

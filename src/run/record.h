@@ -7,10 +7,10 @@
 #define TC_RUN_RECORD_H
 
 #include "base/digest.h"
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "run/manifest.h"
 #include "warehouse/run_claims.h"
 

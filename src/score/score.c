@@ -3,8 +3,8 @@
 #include "score/score.h"
 
 #include "base/assert.h"
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "score/score_priv.h"
 

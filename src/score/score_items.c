@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "score/score_priv.h"
 

@@ -5,8 +5,8 @@
  * free. A crowded place shows a fault only the nearest few, so what is left over looks again,
  * at other ones, until nothing fits: work grows with the number of lines, not with its square.
  */
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "score/score_priv.h"
 

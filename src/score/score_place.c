@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where an item is: its keys, the index by them, and whether a verdict names the culprit. */
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 #include "event/format.h"
 #include "score/score_priv.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/cited.h"

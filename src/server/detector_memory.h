@@ -11,7 +11,7 @@
 #include "base/slice.h"
 #include "evidence/store.h"
 #include "live/live.h"
-#include "server/sender.h"
+#include "server/ingest/sender.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,13 +7,11 @@
 #include "observe/log.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-/* The least that there is: whoever else wants the core gets it at once. */
-#define NICENESS 19
 /* How often it looks whether a segment waits; a segment takes seconds to fill at the least. */
 #define LOOK_NS TC_SECOND
 /* After a failure. */
@@ -93,7 +91,7 @@ static void *run(void *context)
     struct tc_sealer *s = context;
     struct tc_store_pause pause = {.go_on = rest, .context = s};
     int64_t wait_ns = 0; /* what the last process has left waits already */
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+    (void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
     while (sleep_for(s, wait_ns)) {
         struct tc_error err = {0};
         bool sealed = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/sim_priv.h"
 
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * request a line, a few records each. On the way records are late, doubled, out of
  * order or lost, and a Collector that starts again sends the last minutes once more.
  */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "sim/feed_priv.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/os/library.h"
+#include "base/table/grow.h"
 #include "source/text_priv.h"
 
 #include <dirent.h>

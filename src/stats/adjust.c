@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Benjamini and Hochberg, 1995: the i-th smallest of m becomes the least of p m / j over j >= i. */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "stats/stats.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "stats/stats.h"
 #include "stats/stats_priv.h"
 

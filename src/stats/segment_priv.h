@@ -7,7 +7,7 @@
 #define TC_STATS_SEGMENT_PRIV_H
 
 #include "base/arena.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <stddef.h>
 #include <stdint.h>

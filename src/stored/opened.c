@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch of the stretch in memory: its events, with their strings, in order. */
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "event/copy.h"
 #include "stored/ordered_priv.h"
 

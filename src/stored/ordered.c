@@ -2,8 +2,8 @@
 #include "stored/ordered.h"
 
 #include "base/assert.h"
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "stored/ordered_priv.h"
 

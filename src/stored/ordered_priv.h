@@ -3,7 +3,7 @@
 #ifndef TC_STORED_ORDERED_PRIV_H
 #define TC_STORED_ORDERED_PRIV_H
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "engine/merge.h"
 #include "event/copy.h"
 #include "event/fields.h"

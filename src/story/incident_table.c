@@ -2,7 +2,7 @@
 #include "story/incident_table.h"
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <stdlib.h>
 #include <string.h>

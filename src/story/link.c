@@ -7,7 +7,7 @@
  * All of it is made of pieces, one verdict or one name each, and can be put off between any two.
  * The verdicts stay as they are until all is known.
  */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "story/story_priv.h"
 

@@ -5,7 +5,7 @@
  */
 #include "telemetry/files.h"
 
-#include "base/map.h"
+#include "base/table/map.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "codec/samples.h"

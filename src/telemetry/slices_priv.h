@@ -8,9 +8,9 @@
 #define TC_TELEMETRY_SLICES_PRIV_H
 
 #include "base/arena.h"
-#include "base/map.h"
 #include "base/slice.h"
-#include "base/sort.h"
+#include "base/table/map.h"
+#include "base/table/sort.h"
 #include "codec/samples.h"
 #include "event/event.h"
 #include "telemetry/files.h"

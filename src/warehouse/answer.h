@@ -4,10 +4,10 @@
 #define TC_WAREHOUSE_ANSWER_H
 
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>

@@ -11,9 +11,9 @@
 #ifndef TC_WAREHOUSE_LEDGER_H
 #define TC_WAREHOUSE_LEDGER_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/rows_priv.h"
 
 #include <math.h>

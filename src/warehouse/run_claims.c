@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/run_claims.h"
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <stdlib.h>
 

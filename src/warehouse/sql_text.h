@@ -3,8 +3,8 @@
 #ifndef TC_WAREHOUSE_SQL_TEXT_H
 #define TC_WAREHOUSE_SQL_TEXT_H
 
-#include "base/grow.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 
 /* A literal: in quotes, with those in it doubled. */
 void tc_sql_put_text(struct tc_grow *g, struct tc_slice text);

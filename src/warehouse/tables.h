@@ -6,9 +6,9 @@
 #define TC_WAREHOUSE_TABLES_H
 
 #include "base/buf.h"
-#include "base/grow.h"
 #include "base/json/out.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 
 #include "base/os/tree.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "publish/numbers.h"
 #include "support/faulty.h"
 #include "support/temp_folder.h"

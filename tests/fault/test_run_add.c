@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "support/faulty.h"
 #include "support/temp_folder.h"
 #include "support/warehouse_room.h"

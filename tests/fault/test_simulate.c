@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "support/faulty.h"
 
 #include <fcntl.h>

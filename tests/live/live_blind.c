@@ -7,7 +7,7 @@
  * without the flood must be opened with it, once, and the flood must have been one: records were
  * pushed out. Without a CASE, the first of the pattern that fires.
  */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "codec/codec.h"
 #include "live/live.h"
 #include "support/order.h"

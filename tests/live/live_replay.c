@@ -5,7 +5,7 @@
  * what `tracecore detect` says, with the same incident ids; and it must be the same when the
  * daemon ends at some moment and another one goes on from what was told and a replay.
  */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "codec/codec.h"
 #include "live/live.h"
 #include "support/essence.h"

@@ -2,7 +2,7 @@
 #include "support/order.h"
 
 #include "base/buf.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "engine/merge.h"
 #include "support/essence.h"

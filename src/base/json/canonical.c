@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json/canonical.h"
 
-#include "base/grow.h"
 #include "base/json/canonical_priv.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 
 #include <stdlib.h>
 

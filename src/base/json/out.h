@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing JSON: the one place that knows commas, brackets, quotes and escapes. The text goes to a
- * tc_buf that is fixed, that grows (base/grow.h), or that is emptied by a callback whenever it is
- * full (a file, standard output). What does not fit sets `overflowed` of that tc_buf, as with the
- * tc_buf functions: one check at the end, by tc_json_done or of the sink itself, is enough.
+ * tc_buf that is fixed, that grows (base/table/grow.h), or that is emptied by a callback whenever
+ * it is full (a file, standard output). What does not fit sets `overflowed` of that tc_buf, as with
+ * the tc_buf functions: one check at the end, by tc_json_done or of the sink itself, is enough.
  *
  * tc_json_put_* write a member of an object: the key is a string literal that needs no escaping.
  * tc_json_add_* write an element of an array, the value behind tc_json_key, or the document.
@@ -15,8 +15,8 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/digest.h"
-#include "base/grow.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml/json.h"
 
-#include "base/grow.h"
 #include "base/limits.h"
+#include "base/table/grow.h"
 #include "base/yaml/scalar_priv.h"
 
 #include <string.h>

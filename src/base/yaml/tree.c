@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/block.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "base/yaml/scalar_priv.h"
 #include "base/yaml/screen.h"
 

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/compare/compare.h"
 #include "cli/data.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <math.h>
 #include <stdlib.h>

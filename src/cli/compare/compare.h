@@ -3,7 +3,7 @@
 #ifndef TC_CLI_COMPARE_COMPARE_H
 #define TC_CLI_COMPARE_COMPARE_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "compare/compare.h"
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "cli/compare/compare.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
-#include "cli/text_table.h"
+#include "cli/output/output.h"
+#include "cli/output/terminal.h"
+#include "cli/output/text_table.h"
 
 #include <math.h>
 

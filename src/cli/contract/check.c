@@ -2,8 +2,8 @@
 /* `tracecore contract check`: violations as lines, or as one JSON object a file. */
 #include "base/os/io.h"
 #include "cli/contract/contract.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 
 #include <errno.h>
 #include <stdlib.h>

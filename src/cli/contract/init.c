@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "cli/contract/contract.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/detect/stored.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/diagnose/diagnose.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 #include "diagnose/base.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef TC_CLI_DIAGNOSE_DIAGNOSE_H
 #define TC_CLI_DIAGNOSE_DIAGNOSE_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "diagnose/diagnose.h"
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "cli/diagnose/diagnose.h"
-#include "cli/output.h"
-#include "cli/text_table.h"
+#include "cli/output/output.h"
+#include "cli/output/text_table.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "evidence/files/files.h"
 #include "intake/input.h"
 #include "intake/inputs.h"

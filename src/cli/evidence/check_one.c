@@ -5,8 +5,8 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/evidence/evidence.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "evidence/data_dir.h"
 #include "object_store/reader.h"
 

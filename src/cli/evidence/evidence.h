@@ -5,7 +5,7 @@
 
 #include "base/digest.h"
 #include "base/slice.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "evidence/store.h"
 
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: the files of runs, every byte of them, and what refers to them. */
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>

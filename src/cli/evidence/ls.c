@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "cli/since.h"
 #include "evidence/ship.h"
 

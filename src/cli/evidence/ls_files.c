@@ -4,8 +4,8 @@
 #include "base/time.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* `tracecore evidence manifest`: which bytes a run consists of. */
 #include "base/format.h"
 #include "cli/evidence/evidence.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 
 static void put_line(struct tc_grow *g, const char *label, struct tc_slice value)
 {

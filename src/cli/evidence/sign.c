@@ -3,8 +3,8 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/evidence/evidence.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 #include "run/evidence_refs.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "base/format.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
-#include "cli/progress.h"
-#include "cli/say.h"
+#include "cli/output/progress.h"
+#include "cli/output/say.h"
 #include "publish/audit.h"
 #include "warehouse/ledger.h"
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/mcp/priv.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "mcp/mcp.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from standard input: read while others are answered, so that cancelling works. */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "cli/mcp/priv.h"
 #include "mcp/mcp.h"
 

@@ -3,8 +3,8 @@
 #include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/probe/probe.h"
-#include "cli/say.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* One tool's output, or one file, into a capture. */
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 #include "cli/probe/probe.h"
 
 #include <errno.h>

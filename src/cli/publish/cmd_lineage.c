@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/os/io.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/publish/publish.h"
-#include "cli/say.h"
 #include "publish/lineage.h"
 #include "report/check.h"
 

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
+#include "cli/output/text_table.h"
 #include "cli/publish/publish.h"
-#include "cli/say.h"
-#include "cli/text_table.h"
 #include "publish/compose.h"
 #include "publish/publish.h"
 

@@ -3,7 +3,7 @@
 #ifndef TC_CLI_PUBLISH_PUBLISH_H
 #define TC_CLI_PUBLISH_PUBLISH_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "cli/data.h"
 #include "evidence/files/files.h"
 #include "evidence/sign/sign.h"

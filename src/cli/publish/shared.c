@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/format.h"
 #include "base/number.h"
+#include "cli/output/say.h"
+#include "cli/output/text_table.h"
 #include "cli/publish/publish.h"
-#include "cli/say.h"
-#include "cli/text_table.h"
 #include "publish/lineage.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/rebuild/rebuild.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 
 #include <stdarg.h>
 #include <stdio.h>

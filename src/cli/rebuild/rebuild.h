@@ -7,10 +7,10 @@
 #ifndef TC_CLI_REBUILD_REBUILD_H
 #define TC_CLI_REBUILD_REBUILD_H
 
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "cli/data.h"
-#include "cli/progress.h"
+#include "cli/output/progress.h"
 #include "evidence/files/files.h"
 #include "run/record.h"
 #include "server/warehouse/requests.h"

@@ -2,8 +2,8 @@
 /* What a rebuild found and did, for people and programs. */
 #include "base/format.h"
 #include "base/json/out.h"
+#include "cli/output/text_table.h"
 #include "cli/rebuild/rebuild.h"
-#include "cli/text_table.h"
 
 static bool is_same(const struct tc_rebuild_table *t)
 {

@@ -2,8 +2,8 @@
 /* `tracecore report`: options, and where the report goes. */
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 #include "cli/whole_file.h"
 #include "report/document/render.h"
 #include "report/report.h"

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/retain/retain.h"
-#include "cli/say.h"
 
 #include "base/time.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cold tier: which snapshots, lineages and files are too old. */
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "cli/retain/retain.h"
 #include "cli/snapshot.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan, step by step; each leaves the data such that the next plan can go on. */
 #include "base/time.h"
+#include "cli/output/say.h"
 #include "cli/retain/retain.h"
-#include "cli/say.h"
 #include "cli/snapshot.h"
 #include "run/evidence_refs.h"
 #include "warehouse/ledger.h"

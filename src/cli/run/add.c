@@ -2,13 +2,13 @@
 /* `tracecore run add`: a run from what tools have written. */
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/progress.h"
+#include "cli/output/progress.h"
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 #include "intake/walk.h"
 #include "result/map.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/data.h"
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which run a word on the command line means. */
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 
 #include <stdio.h>
 #include <string.h>

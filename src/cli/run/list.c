@@ -3,8 +3,8 @@
 #include "answers/runs.h"
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 #include "cli/since.h"
 
 #define LIMIT_DEFAULT 50

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run read`: what the readers make of result files, without importing them. */
 #include "base/format.h"
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 #include "intake/input.h"
 #include "result/json.h"
 #include "result/requests.h"

@@ -4,11 +4,11 @@
 #define TC_CLI_RUN_RUN_H
 
 #include "answers/run.h"
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "cli/output.h"
-#include "cli/text_table.h"
+#include "base/table/grow.h"
+#include "cli/output/output.h"
+#include "cli/output/text_table.h"
 #include "run/import.h"
 #include "warehouse/answer.h"
 

@@ -4,8 +4,8 @@
 #include "base/format.h"
 #include "base/json/json.h"
 #include "cli/data.h"
+#include "cli/output/say.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
 
 #include <stdlib.h>
 #include <string.h>

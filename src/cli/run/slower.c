@@ -6,9 +6,9 @@
  */
 #include "base/format.h"
 #include "base/number.h"
+#include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/run/run.h"
-#include "cli/say.h"
-#include "cli/terminal.h"
 #include "diagnose/base.h"
 #include "diagnose/pivot.h"
 

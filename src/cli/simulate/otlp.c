@@ -2,11 +2,11 @@
 #include "cli/simulate/otlp.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "base/time.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 #include "http_client/http_client.h"
 
 #include <poll.h>

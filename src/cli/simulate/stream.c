@@ -3,8 +3,8 @@
 
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 
 #include <unistd.h>
 

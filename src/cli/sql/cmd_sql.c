@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
+#include "cli/output/say.h"
 #include "cli/proof.h"
-#include "cli/say.h"
 #include "cli/sql/sql.h"
 
 #include "base/os/io.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore sql --describe`: the schema, from tables.def and so without any database. */
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "cli/sql/sql.h"
 
 #include <stdlib.h>

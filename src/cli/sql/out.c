@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers as CSV (RFC 4180) and JSON; tables are in table.c. */
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "cli/sql/sql.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* One query and its answer; Ctrl-C while it runs. */
 #include "base/clock.h"
 #include "base/time.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "cli/sql/sql.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
  * (docs/decisions says why); without it there is no editing and no history.
  */
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/os/library.h"
-#include "cli/say.h"
+#include "base/table/grow.h"
+#include "cli/output/say.h"
 #include "cli/sql/sql.h"
 
 #include <errno.h>

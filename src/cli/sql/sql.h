@@ -5,7 +5,7 @@
 
 #include "base/slice.h"
 #include "cli/data.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>

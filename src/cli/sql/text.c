@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where statements end, and where the one that is wrong is wrong. */
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "cli/sql/sql.h"
 
 #include <string.h>

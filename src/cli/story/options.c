@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/story/options.h"
 
-#include "cli/say.h"
+#include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/since.h"
-#include "cli/terminal.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/story/report.h"
 
-#include "base/grow.h"
 #include "base/limits.h"
 #include "base/line_marks.h"
-#include "cli/say.h"
+#include "base/table/grow.h"
+#include "cli/output/say.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #define TC_CLI_STORY_REPORT_H
 
 #include "base/status.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "cli/story/stories.h"
 #include "event/source.h"
 #include "verdict/render.h"

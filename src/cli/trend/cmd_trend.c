@@ -3,9 +3,9 @@
 #include "base/number.h"
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/say.h"
-#include "cli/terminal.h"
-#include "cli/text_table.h"
+#include "cli/output/say.h"
+#include "cli/output/terminal.h"
+#include "cli/output/text_table.h"
 #include "cli/trend/spark_line.h"
 #include "compare/trend.h"
 

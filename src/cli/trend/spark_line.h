@@ -3,7 +3,7 @@
 #ifndef TC_CLI_TREND_SPARK_LINE_H
 #define TC_CLI_TREND_SPARK_LINE_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 #include <stddef.h>

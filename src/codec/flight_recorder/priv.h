@@ -15,9 +15,9 @@
 
 #include "base/arena.h"
 #include "base/json/json.h"
-#include "base/map.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/map.h"
 #include "event/event.h"
 
 #include <stdbool.h>

@@ -12,7 +12,7 @@
  */
 #include "base/json/raw.h"
 #include "base/limits.h"
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "codec/decode_priv.h"

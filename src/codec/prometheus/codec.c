@@ -9,7 +9,7 @@
  */
 #include "codec/codec.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/table/map.h"
 #include "codec/decode_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/prometheus/priv.h"

@@ -6,7 +6,7 @@
  * (scrape.c).
  */
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/table/map.h"
 #include "base/time.h"
 #include "codec/prometheus/priv.h"
 #include "codec/samples_priv.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/map.h"
+#include "base/table/map.h"
 #include "base/time.h"
 #include "detect/nccl_hang/place_priv.h"
 #include "event/format.h"

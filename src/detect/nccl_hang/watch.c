@@ -3,7 +3,7 @@
  * Other watchdogs' word for a hang: a flag a rank. It says that the rank waits, not
  * for whom, so nobody is blamed.
  */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "detect/detector.h"
 #include "detect/nccl_hang/watch_priv.h"
 

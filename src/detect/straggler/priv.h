@@ -18,9 +18,9 @@
 #define TC_DETECT_STRAGGLER_PRIV_H
 
 #include "base/arena.h"
-#include "base/map.h"
-#include "base/ring.h"
-#include "base/sort.h"
+#include "base/table/map.h"
+#include "base/table/ring.h"
+#include "base/table/sort.h"
 #include "detect/detector.h"
 #include "detect/quota_priv.h"
 #include "detect/window_priv.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a thermal_throttle verdict. */
-#include "base/sort.h"
+#include "base/table/sort.h"
 #include "detect/detector.h"
 #include "detect/thermal_throttle/priv.h"
 #include "detect/words_priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/files/files_priv.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #ifndef TC_REPORT_DOCUMENT_ESCAPE_PRIV_H
 #define TC_REPORT_DOCUMENT_ESCAPE_PRIV_H
 
-#include "base/grow.h"
 #include "base/slice.h"
+#include "base/table/grow.h"
 
 #include <stdbool.h>
 

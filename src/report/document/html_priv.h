@@ -3,7 +3,7 @@
 #ifndef TC_REPORT_DOCUMENT_HTML_PRIV_H
 #define TC_REPORT_DOCUMENT_HTML_PRIV_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "report/document/document.h"
 
 #include <stdbool.h>

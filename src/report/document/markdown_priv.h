@@ -3,7 +3,7 @@
 #ifndef TC_REPORT_DOCUMENT_MARKDOWN_PRIV_H
 #define TC_REPORT_DOCUMENT_MARKDOWN_PRIV_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "report/document/document.h"
 #include "report/document/escape_priv.h"
 

@@ -4,7 +4,7 @@
 #define TC_REPORT_DOCUMENT_PLOT_PRIV_H
 
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "report/document/document.h"
 
 #include <stdbool.h>

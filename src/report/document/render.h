@@ -6,8 +6,8 @@
 #ifndef TC_REPORT_DOCUMENT_RENDER_H
 #define TC_REPORT_DOCUMENT_RENDER_H
 
-#include "base/grow.h"
 #include "base/json/out.h"
+#include "base/table/grow.h"
 #include "report/document/document.h"
 
 /* Markdown as GitHub has it, that reads well as it is too. */

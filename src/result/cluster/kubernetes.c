@@ -5,7 +5,7 @@
  * are any, only their nodes count. What the nodes or pods disagree about is noted, and stays
  * unknown.
  */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "codec/codec.h"
 #include "result/map.h"
 #include "result/result.h"

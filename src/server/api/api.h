@@ -17,7 +17,7 @@
 #include "server/auth.h"
 #include "server/detection.h"
 #include "server/follow/catch_up.h"
-#include "server/upload.h"
+#include "server/ingest/upload.h"
 #include "server/warehouse/hub.h"
 
 #include <stdbool.h>

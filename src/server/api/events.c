@@ -2,7 +2,7 @@
 #include "server/api/events.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "observe/loop.h"
 #include "observe/metrics.h"
 #include "server/answer.h"

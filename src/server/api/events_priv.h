@@ -3,9 +3,9 @@
 #ifndef TC_SERVER_API_EVENTS_PRIV_H
 #define TC_SERVER_API_EVENTS_PRIV_H
 
-#include "answers/live_filter.h"
+#include "answers/live/filter.h"
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "server/api/events.h"
 
 struct event;

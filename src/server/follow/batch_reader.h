@@ -15,7 +15,7 @@
 #include "event/event.h"
 #include "evidence/store.h"
 #include "server/follow/judged.h"
-#include "server/sender.h"
+#include "server/ingest/sender.h"
 
 #include <stdbool.h>
 #include <stddef.h>

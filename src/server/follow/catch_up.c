@@ -24,6 +24,8 @@
 #define WAIT_MAX_NS (TC_SECOND / 2)
 /* Of the memory of requests, what waits may have so much: the rest is for those that come. */
 #define WAITING_BYTES_MAX(memory_bytes) ((memory_bytes) / 4 * 3)
+/* Of it, what may wait without its sender: more, and senders would outrun detection. */
+#define ANSWERED_BYTES_MAX(memory_bytes) ((memory_bytes) / 4)
 
 /*
  * Invariants: all batches up to `judged` were fed or never will be. Level: chunk is NULL, wanted <=
@@ -36,7 +38,8 @@ struct tc_catch_up {
     int wake_fd;
     struct event *wake_event;
     struct event *turn_event;
-    uint64_t from; /* of the replay */
+    struct event *idle_event; /* the same when no socket wants the loop */
+    uint64_t from;            /* of the replay */
     uint64_t last;
     int64_t begin_ns; /* monotonic: when it began, and when the log was last told of it */
     int64_t said_ns;
@@ -49,6 +52,8 @@ struct tc_catch_up {
     struct tc_waiting *waiting; /* in memory, the first first */
     struct tc_waiting **waiting_end;
     uint64_t waiting_bytes;
+    uint64_t waiting_records;
+    uint64_t waiting_senders; /* of them those whose sender waits */
     struct tc_catch_up_progress progress;
 };
 
@@ -145,6 +150,8 @@ static void take_first_waiting(struct tc_catch_up *c)
     c->waiting = w->next;
     c->waiting_end = c->waiting == NULL ? &c->waiting : c->waiting_end;
     c->waiting_bytes -= w->bytes;
+    c->waiting_records -= w->records;
+    c->waiting_senders -= !w->is_answered;
     w->turn(w);
 }
 
@@ -161,19 +168,20 @@ static bool make_room(struct tc_catch_up *c)
     return status == TC_OK;
 }
 
-/* Until nothing waits, or detection has to go on with something else: TC_OK. When the time is up:
- * TC_E_AGAIN. A batch with a tape is read whole, so detection has no budget then. */
-static tc_status feed_waiting(struct tc_catch_up *c)
+/* Until nothing waits, or detection has to go on with something else: TC_OK. When the time is up,
+ * which is for one batch at the least: TC_E_AGAIN. A batch with a tape is read whole, so detection
+ * has no budget then. */
+static tc_status feed_waiting(struct tc_catch_up *c, int64_t for_ns)
 {
-    int64_t until_ns = tc_mono_ns() + TURN_NS;
+    int64_t until_ns = tc_mono_ns() + for_ns;
     while (c->waiting != NULL) {
-        if (tc_mono_ns() >= until_ns) {
-            return TC_E_AGAIN;
-        }
         if (has_room(c, c->waiting->bytes, c->waiting->records)) {
             take_first_waiting(c);
         } else if (!make_room(c)) {
             return TC_OK;
+        }
+        if (c->waiting != NULL && tc_mono_ns() >= until_ns) {
+            return TC_E_AGAIN;
         }
     }
     return TC_OK;
@@ -211,7 +219,7 @@ static tc_status feed_chunks(struct tc_catch_up *c)
 /* Until there is nothing, or the time is up: TC_E_AGAIN. */
 static tc_status feed_some(struct tc_catch_up *c)
 {
-    TC_TRY(feed_waiting(c));
+    TC_TRY(feed_waiting(c, TURN_NS));
     if (c->waiting != NULL) {
         return TC_OK;
     }
@@ -221,11 +229,33 @@ static tc_status feed_some(struct tc_catch_up *c)
     return status;
 }
 
+static bool is_reading(const struct tc_catch_up *c)
+{
+    return c->progress.is_replaying || c->chunk != NULL || c->wanted >= c->read;
+}
+
+/* Something waits, and no sender for it: it is for when no socket wants the loop. */
+static bool is_idle_work(const struct tc_catch_up *c)
+{
+    return c->waiting != NULL && c->waiting_senders == 0;
+}
+
+/* Goes on in the loop's next turn, or when it is idle: a timer that is due is looked at after the
+ * sockets, an event that is active may come before them. */
+static void go_on(struct tc_catch_up *c)
+{
+    if (is_idle_work(c)) {
+        (void)event_add(c->idle_event, &(struct timeval){0});
+    } else {
+        event_active(c->turn_event, 0, 0);
+    }
+}
+
 static void turn(struct tc_catch_up *c)
 {
     tc_loop_enter();
-    if (feed_some(c) == TC_E_AGAIN) {
-        event_active(c->turn_event, 0, 0);
+    if (is_idle_work(c) || feed_some(c) == TC_E_AGAIN) {
+        go_on(c);
     }
     c->config.fed(c->config.context);
     tc_loop_leave();
@@ -236,6 +266,20 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     turn(context);
+}
+
+/* One batch, then the sockets again. */
+static void on_idle(evutil_socket_t fd, short what, void *context)
+{
+    struct tc_catch_up *c = context;
+    (void)fd;
+    (void)what;
+    tc_loop_enter();
+    if (feed_waiting(c, 0) == TC_E_AGAIN || (c->waiting == NULL && is_reading(c))) {
+        go_on(c);
+    }
+    c->config.fed(c->config.context);
+    tc_loop_leave();
 }
 
 static void on_wake(evutil_socket_t fd, short what, void *context)
@@ -314,7 +358,10 @@ static tc_status set_up(struct tc_catch_up *c, struct tc_error *err)
                         ? NULL
                         : event_new(c->config.base, c->wake_fd, EV_READ | EV_PERSIST, on_wake, c);
     c->turn_event = event_new(c->config.base, -1, 0, on_turn, c);
-    if (c->wake_event == NULL || c->turn_event == NULL || event_add(c->wake_event, NULL) != 0) {
+    c->idle_event = event_new(c->config.base, -1, 0, on_idle, c);
+    int least = event_base_get_npriorities(c->config.base) - 1;
+    if (c->wake_event == NULL || c->turn_event == NULL || c->idle_event == NULL ||
+        event_priority_set(c->idle_event, least) != 0 || event_add(c->wake_event, NULL) != 0) {
         return tc_fail(err, TC_E_NOMEM, 0, "detection cannot be set up");
     }
     TC_TRY(find_beginning(c, err));
@@ -372,6 +419,9 @@ void tc_catch_up_destroy(struct tc_catch_up *c)
     if (c->turn_event != NULL) {
         event_free(c->turn_event);
     }
+    if (c->idle_event != NULL) {
+        event_free(c->idle_event);
+    }
     if (c->wake_fd >= 0) {
         (void)close(c->wake_fd);
     }
@@ -379,11 +429,6 @@ void tc_catch_up_destroy(struct tc_catch_up *c)
 }
 
 /* ---- what comes ---- */
-
-static bool is_reading(const struct tc_catch_up *c)
-{
-    return c->progress.is_replaying || c->chunk != NULL || c->wanted >= c->read;
-}
 
 bool tc_catch_up_is_behind(const struct tc_catch_up *c)
 {
@@ -395,6 +440,12 @@ static bool waits_too_long(const struct tc_catch_up *c)
     return c->waiting != NULL && tc_mono_ns() - c->waiting->since_ns > WAIT_MAX_NS;
 }
 
+/* One body at the least, however long. */
+static uint64_t answered_max(const struct tc_catch_up *c)
+{
+    return c->waiting == NULL ? UINT64_MAX : ANSWERED_BYTES_MAX(c->config.memory_bytes);
+}
+
 enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t bytes,
                                        uint64_t records)
 {
@@ -402,8 +453,10 @@ enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t byt
         records > LEVEL_RECORDS) {
         return TC_CATCH_UP_LATER;
     }
-    if (c->waiting == NULL && has_room(c, bytes, records)) {
-        return TC_CATCH_UP_NOW;
+    if (c->waiting_senders == 0 && !waits_too_long(c) &&
+        c->waiting_bytes + bytes <= answered_max(c) &&
+        has_room(c, c->waiting_bytes + bytes, c->waiting_records + records)) {
+        return TC_CATCH_UP_PROMPTLY;
     }
     bool fits =
         bytes + records * RECORD_BYTES <= tc_live_room_max(tc_detection_live(c->config.detection));
@@ -419,7 +472,9 @@ void tc_catch_up_wait(struct tc_catch_up *c, struct tc_waiting *w)
     *c->waiting_end = w;
     c->waiting_end = &w->next;
     c->waiting_bytes += w->bytes;
-    event_active(c->turn_event, 0, 0);
+    c->waiting_records += w->records;
+    c->waiting_senders += !w->is_answered;
+    go_on(c);
 }
 
 void tc_catch_up_resume(struct tc_catch_up *c)
@@ -427,8 +482,9 @@ void tc_catch_up_resume(struct tc_catch_up *c)
     if (c->waiting == NULL) {
         return;
     }
-    if (feed_waiting(c) == TC_E_AGAIN || c->waiting == NULL) { /* chunks come after it */
-        event_active(c->turn_event, 0, 0);
+    if (is_idle_work(c) || feed_waiting(c, TURN_NS) == TC_E_AGAIN ||
+        c->waiting == NULL) { /* chunks come after it */
+        go_on(c);
     }
 }
 

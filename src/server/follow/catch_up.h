@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How detection follows what is stored. Either it is level with it, and ingest hands it each batch
- * with its tape as soon as that is durable, or after it has waited for detection in memory; or it
- * is behind, and reads batches through the thread of batch_reader.h in the order of their numbers:
- * at start (the replay), after something that takes long (an upload, a long request), and when it
- * cannot keep up although senders wait for it. A batch is read once, by one way or the other. The
- * loop gives it a few milliseconds and then looks at its sockets. The loop's thread.
+ * How detection follows what is stored. Either it is level with it, and reads each batch that waits
+ * in memory, with its tape, when no socket wants the loop; or it is behind, and reads batches
+ * through the thread of batch_reader.h in the order of their numbers: at start (the replay), after
+ * something that takes long (an upload, a long request), and when it cannot keep up although
+ * senders wait for it. A batch is read once, by one way or the other. The loop gives it a few
+ * milliseconds and then looks at its sockets. The loop's thread.
  */
 #ifndef TC_SERVER_FOLLOW_CATCH_UP_H
 #define TC_SERVER_FOLLOW_CATCH_UP_H
@@ -49,9 +49,9 @@ void tc_catch_up_destroy(struct tc_catch_up *c);
 
 /* When detection reads a batch. */
 enum tc_catch_up_when {
-    TC_CATCH_UP_NOW,
-    TC_CATCH_UP_SOON,  /* it waits in memory, behind others that do */
-    TC_CATCH_UP_LATER, /* from the store */
+    TC_CATCH_UP_PROMPTLY, /* it waits in memory, for a moment: its sender need not */
+    TC_CATCH_UP_SOON,     /* it waits in memory, behind so many that its sender waits too */
+    TC_CATCH_UP_LATER,    /* from the store */
 };
 
 /* A batch that waits in memory; a part of what the caller keeps of it. */
@@ -60,19 +60,19 @@ struct tc_waiting {
     uint64_t bytes;
     uint64_t records;
     int64_t since_ns;                     /* monotonic */
+    bool is_answered;                     /* no sender waits for it: sockets come first */
     void (*turn)(struct tc_waiting *own); /* it is read now: calls tc_catch_up_took */
 };
 
 /*
- * A batch comes that has so many bytes and records: when it is read. Now: the caller gives it to
- * detection and calls tc_catch_up_took. Soon: it calls tc_catch_up_wait. Later: it calls
- * tc_catch_up_later and, when the batch is settled, tc_catch_up_settled. Each in the order of the
- * numbers.
+ * A batch comes that has so many bytes and records: when it is read. Promptly and soon: the caller
+ * calls tc_catch_up_wait. Later: it calls tc_catch_up_later and, when the batch is settled,
+ * tc_catch_up_settled. Each in the order of the numbers.
  */
 enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t bytes,
                                        uint64_t records);
 void tc_catch_up_took(struct tc_catch_up *c, const struct tc_batch *batch);
-/* Borrows w until its turn; bytes, records and turn are set. */
+/* Borrows w until its turn; bytes, records, is_answered and turn are set. */
 void tc_catch_up_wait(struct tc_catch_up *c, struct tc_waiting *w);
 /* Detection may have room again: what waits for it is read, for a few milliseconds. */
 void tc_catch_up_resume(struct tc_catch_up *c);

@@ -3,7 +3,7 @@
  * Open incidents that live detection knows nothing of: only another look can say that they are
  * over.
  */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "server/recheck/priv.h"
 

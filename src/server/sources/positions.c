@@ -2,8 +2,8 @@
 #include "server/sources/positions.h"
 
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/os/io.h"
+#include "base/table/grow.h"
 #include "evidence/store.h"
 #include "source/source.h"
 #include "stored/batch_name.h"

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/json/out.h"
-#include "server/ingest.h"
+#include "server/ingest/ingest.h"
 #include "source/source.h"
 
 struct event_base;

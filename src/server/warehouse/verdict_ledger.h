@@ -4,10 +4,10 @@
 #ifndef TC_SERVER_WAREHOUSE_VERDICT_LEDGER_H
 #define TC_SERVER_WAREHOUSE_VERDICT_LEDGER_H
 
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "warehouse/rows.h"
 
 #include <stdint.h>

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/json/json.h"
 #include "base/os/io.h"
+#include "base/table/grow.h"
 #include "source/files/priv.h"
 #include "source/text_priv.h"
 

@@ -2,8 +2,8 @@
 #include "source/files/files.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "source/files/priv.h"
 #include "source/text_priv.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generations of a log: what tells one file from another, and where its reading goes on. */
 #include "base/format.h"
-#include "base/grow.h"
 #include "base/os/io.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "source/files/priv.h"
 

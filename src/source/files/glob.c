@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns of paths. A pattern has so many parts as it has slashes, so links cannot lead in
  * circles. */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "source/files/priv.h"
 #include "source/text_priv.h"
 

@@ -7,8 +7,8 @@
  * one that came and went in between.
  */
 #include "base/clock.h"
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "source/files/priv.h"
 
 #include <dirent.h>

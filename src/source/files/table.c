@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The logs by their paths. */
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "source/files/priv.h"
 #include "source/text_priv.h"

@@ -2,7 +2,7 @@
 #ifndef TC_SOURCE_NCCLRAS_PRIV_H
 #define TC_SOURCE_NCCLRAS_PRIV_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "source/ncclras/ncclras.h"
 
 #define TC__RAS_ANSWER_MAX ((size_t)1 << 20)

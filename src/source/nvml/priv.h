@@ -3,7 +3,7 @@
 #ifndef TC_SOURCE_NVML_PRIV_H
 #define TC_SOURCE_NVML_PRIV_H
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "event/event.h"
 #include "source/nvml/nvml.h"
 

@@ -3,8 +3,8 @@
 #ifndef TC_SOURCE_SLURM_PRIV_H
 #define TC_SOURCE_SLURM_PRIV_H
 
-#include "base/grow.h"
-#include "base/sort.h"
+#include "base/table/grow.h"
+#include "base/table/sort.h"
 #include "base/time.h"
 #include "source/source.h"
 

@@ -2,7 +2,7 @@
 /* The frames but for rows (wire_rows.c) and sockets (wire_socket.c). */
 #include "warehouse/daemon/wire.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/daemon/wire_priv.h"
 
 #include <stdlib.h>

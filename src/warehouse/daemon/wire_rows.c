@@ -6,7 +6,7 @@
  *   for each column: the bitmap in 64-bit words, the cells of all rows, 8 bytes each
  *   the text
  */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/daemon/wire.h"
 #include "warehouse/daemon/wire_priv.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 #include "warehouse/daemon/wire.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs say of their names becomes claims (warehouse/run_claims.h). */
 #include "base/format.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 #include "warehouse/duckdb/join_sql_priv.h"
 #include "warehouse/run_claims.h"

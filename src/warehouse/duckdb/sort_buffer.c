@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb/sort_buffer_priv.h"
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #ifndef TC_WAREHOUSE_DUCKDB_SORT_BUFFER_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SORT_BUFFER_PRIV_H
 
-#include "base/sort.h"
 #include "base/status.h"
+#include "base/table/sort.h"
 #include "warehouse/rows.h"
 
 #include <stdbool.h>

@@ -199,10 +199,9 @@ def fires_on_cycle_between_groups():
     return job.json_files()
 
 
-def fires_not_on_healthy_pipeline_stage():
-    """A pipeline of four stages of two ranks. Rank 5 stops in stage 2: rank 4 waits for it in
-    their all_reduce, stage 3 waits to receive from stage 2, stages 0 and 1 wait for gradients
-    to come back. Rank 5 is the only culprit, in every verdict."""
+def stopped_stage(at):
+    """A pipeline of four stages of two ranks. Rank 5 stops in stage 2: rank 4 waits for it in the
+    all_reduce that it issued `at` seconds into the morning, the other stages wait to receive."""
     job = Job(8)
     for stage, members in enumerate(STAGES):
         job.group(str(1 + stage), "TENSOR_PARALLEL_GROUP", members)
@@ -217,8 +216,27 @@ def fires_not_on_healthy_pipeline_stage():
         job.transfer(name, column[3], column[2], False, 2, at=11)  # activations
         job.transfer(name, column[1], column[2], False, 2, at=11)  # gradients
         job.transfer(name, column[0], column[1], False, 2, at=11)
-    job.issue("3", "all_reduce", 7, at=10, ranks=[4], state="started")
+    job.issue("3", "all_reduce", 7, at=at, ranks=[4], state="started")
     return job.json_files()
+
+
+def fires_not_on_healthy_pipeline_stage():
+    """A pipeline of four stages of two ranks. Rank 5 stops in stage 2: rank 4 waits for it in
+    their all_reduce, stage 3 waits to receive from stage 2, stages 0 and 1 wait for gradients
+    to come back. Rank 5 is the only culprit, in every verdict."""
+    return stopped_stage(10)
+
+
+def fires_on_root_that_is_the_youngest():
+    """Four stages of two ranks, of which rank 5 stops. The transfers between the stages hang some
+    seconds before the all_reduce that explains them, and the log of another job lets time go by
+    meanwhile: they reach the threshold first, and one of them is told as the cause of the others.
+    Once the all_reduce reaches it, that is the cause of all."""
+    steps = [
+        {"kind": "train_step", "time": when(at), "job.id": "other", "rank": 0, "step": at}
+        for at in range(12, 332)
+    ]
+    return stopped_stage(15) | {"input/other.ndjson": lines(*steps)}
 
 
 def batched_pipeline(last, flagged, stopped=None):
@@ -712,6 +730,7 @@ CASES = [
     fires_on_culprit_behind_another,
     fires_on_cycle_between_groups,
     fires_not_on_healthy_pipeline_stage,
+    fires_on_root_that_is_the_youngest,
     stays_quiet_on_batched_pipeline,
     stays_quiet_on_batched_pipeline_of_older_torch,
     fires_on_missing_rank_in_batched_pipeline,

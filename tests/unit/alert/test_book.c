@@ -10,7 +10,7 @@
 
 #include "alert/alertmanager.h"
 #include "alert/book.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "base/time.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "answers/live_filter.h"
+#include "answers/live/filter.h"
 #include "support/asking.h"
 #include "unit/live/live_testing.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/grow.h"
+#include "base/table/grow.h"
 
 #include <stdlib.h>
 

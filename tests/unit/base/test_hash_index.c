@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/hash_index.h"
+#include "base/table/hash_index.h"
 
 #define MANY 10000u
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/lru.h"
+#include "base/table/lru.h"
 
 #include <stdlib.h>
 #include <string.h>

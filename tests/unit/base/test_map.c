@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/map.h"
+#include "base/table/map.h"
 
 #include <signal.h>
 #include <stdio.h>

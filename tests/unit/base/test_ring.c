@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/ring.h"
+#include "base/table/ring.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/sort.h"
+#include "base/table/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

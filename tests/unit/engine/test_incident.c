@@ -151,6 +151,22 @@ static void another_discriminator_of_the_same_length_is_news(void **state)
     assert_int_equal(told(*state, &b), TC_VERDICT_UPDATED);
 }
 
+static void another_cause_is_news(void **state)
+{
+    struct tc_attr attr = {KEY, .type = TC_ATTR_INT, .integer = 1};
+    const struct tc_cause causes[] = {{TC_LIT("job/a/7"), TC_LIT("the same culprits")},
+                                      {TC_LIT("job/b/7"), TC_LIT("the same culprits")}};
+    struct tc_finding a = finding(&attr);
+    a.causes = &causes[0];
+    a.cause_count = 1;
+    struct tc_finding b = a;
+    b.causes = &causes[1];
+    assert_int_equal(told(*state, &a), TC_VERDICT_OPEN);
+    assert_int_equal(told(*state, &a), -1);
+    assert_int_equal(told(*state, &b), TC_VERDICT_UPDATED);
+    assert_int_equal(told(*state, &b), -1);
+}
+
 static void that_it_was_seen_again_is_no_news(void **state)
 {
     struct tc_attr attr = {KEY, .type = TC_ATTR_STRING, .string = TC_LIT("Evicted")};
@@ -232,6 +248,7 @@ int main(void)
         CASE(another_place_is_news),
         CASE(the_same_words_cut_elsewhere_are_news),
         CASE(another_discriminator_of_the_same_length_is_news),
+        CASE(another_cause_is_news),
         CASE(that_it_was_seen_again_is_no_news),
         CASE(what_is_over_is_told_once_and_may_come_again),
         CASE(an_incident_that_left_the_table_keeps_its_id_once_it_was_told),

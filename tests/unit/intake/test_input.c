@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "cli/output.h"
-#include "cli/say.h"
+#include "cli/output/output.h"
+#include "cli/output/say.h"
 #include "intake/input.h"
 #include "intake/inputs.h"
 

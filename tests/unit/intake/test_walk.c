@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "codec/codec.h"
 #include "intake/inputs.h"
 #include "intake/walk.h"

@@ -21,7 +21,8 @@
 
 #define T0 (INT64_C(1780000000) * TC_SECOND)
 #define MEMORY_BYTES ((uint64_t)40 << 20)
-#define WAITING_BYTES_MAX ((uint64_t)30 << 20) /* three quarters of it */
+#define WAITING_BYTES_MAX ((uint64_t)30 << 20)  /* three quarters of it */
+#define ANSWERED_BYTES_MAX ((uint64_t)10 << 20) /* a quarter */
 #define HOLD_BYTES ((size_t)64 << 20)
 #define RECORD_BYTES ((uint64_t)256) /* what a record is said to be, beside its bytes */
 #define LEVEL_RECORDS ((uint64_t)8192)
@@ -39,6 +40,9 @@ static struct {
     struct tc_waiting waiting[TURNS_MAX];
     const struct tc_waiting *turns[TURNS_MAX]; /* in the order in which they came */
     size_t turn_count;
+    struct event *socket;   /* wants the loop after each turn; NULL: there is none */
+    size_t seen[TURNS_MAX]; /* turns until then, each time that it has the loop */
+    size_t seen_count;
     size_t fed;
 } t;
 
@@ -80,9 +84,10 @@ static void make_detection(size_t hold_bytes)
     must(tc_detection_create(&parts, &t.detection, &err));
 }
 
-static void begin(size_t hold_bytes)
+static void begin_with(size_t hold_bytes, uint64_t memory_bytes)
 {
     t.base = event_base_new();
+    assert_int_equal(event_base_priority_init(t.base, 3), 0); /* as net does */
     t.reader = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, (size_t)1 << 20);
     assert_true(t.base != NULL && t.reader != NULL);
     struct tc_store_config store = {.segment_bytes = (size_t)1 << 20,
@@ -98,7 +103,7 @@ static void begin(size_t hold_bytes)
                                                    .body_max = (size_t)1 << 20},
                                         .started_ns = T0,
                                         .window_ns = 60 * TC_SECOND,
-                                        .memory_bytes = MEMORY_BYTES,
+                                        .memory_bytes = memory_bytes,
                                         .fed = on_fed};
     must(tc_catch_up_create(&config, tc_store_next_number(t.store) - 1, &t.catch_up, &err));
     tc_catch_up_start(t.catch_up);
@@ -106,6 +111,11 @@ static void begin(size_t hold_bytes)
     loop_once(); /* there is nothing to replay */
     assert_false(is_replaying());
     must(tc_detection_advance(t.detection, T0));
+}
+
+static void begin(size_t hold_bytes)
+{
+    begin_with(hold_bytes, MEMORY_BYTES);
 }
 
 static int set_up(void **state)
@@ -154,14 +164,24 @@ static void take_turn(struct tc_waiting *own)
 {
     assert_true(t.turn_count < TURNS_MAX);
     t.turns[t.turn_count++] = own;
+    if (t.socket != NULL) {
+        event_active(t.socket, 0, 0);
+    }
 }
 
-static struct tc_waiting *wait_for_turn(size_t i, uint64_t bytes)
+static struct tc_waiting *wait_as(size_t i, uint64_t bytes, bool is_answered)
 {
     struct tc_waiting *w = &t.waiting[i];
-    *w = (struct tc_waiting){.bytes = bytes, .records = 1, .turn = take_turn};
+    *w = (struct tc_waiting){
+        .bytes = bytes, .records = 1, .is_answered = is_answered, .turn = take_turn};
     tc_catch_up_wait(t.catch_up, w);
     return w;
+}
+
+/* Its sender waits too. */
+static struct tc_waiting *wait_for_turn(size_t i, uint64_t bytes)
+{
+    return wait_as(i, bytes, false);
 }
 
 static void assert_turns(size_t count)
@@ -172,20 +192,20 @@ static void assert_turns(size_t count)
     }
 }
 
-/* ---- now, soon, later ---- */
+/* ---- promptly, soon, later ---- */
 
 static void what_is_long_is_left_to_the_thread(void **state)
 {
     (void)state;
     begin(HOLD_BYTES);
-    assert_when(0, 0, TC_CATCH_UP_NOW);
-    assert_when(TC_LEVEL_BODY_BYTES, 1, TC_CATCH_UP_NOW);
+    assert_when(0, 0, TC_CATCH_UP_PROMPTLY);
+    assert_when(TC_LEVEL_BODY_BYTES, 1, TC_CATCH_UP_PROMPTLY);
     assert_when(TC_LEVEL_BODY_BYTES + 1, 1, TC_CATCH_UP_LATER);
-    assert_when(1, LEVEL_RECORDS, TC_CATCH_UP_NOW);
+    assert_when(1, LEVEL_RECORDS, TC_CATCH_UP_PROMPTLY);
     assert_when(1, LEVEL_RECORDS + 1, TC_CATCH_UP_LATER);
 }
 
-static void what_finds_room_is_read_now_and_what_could_find_it_waits(void **state)
+static void what_finds_room_is_read_promptly_and_who_could_find_it_waits(void **state)
 {
     (void)state;
     begin((size_t)4 << 20);
@@ -195,7 +215,7 @@ static void what_finds_room_is_read_now_and_what_could_find_it_waits(void **stat
     fill_until(most / 2);
     uint64_t room = tc_live_room(live);
     assert_true(room > 8 * RECORD_BYTES && room < most);
-    assert_when(room - 8 * RECORD_BYTES, 8, TC_CATCH_UP_NOW);
+    assert_when(room - 8 * RECORD_BYTES, 8, TC_CATCH_UP_PROMPTLY);
     assert_when(room - 8 * RECORD_BYTES + 1, 8, TC_CATCH_UP_SOON);
     assert_when(most - 8 * RECORD_BYTES, 8, TC_CATCH_UP_SOON);
     assert_when(most - 8 * RECORD_BYTES + 1, 8, TC_CATCH_UP_LATER); /* it never will */
@@ -205,13 +225,52 @@ static void nobody_overtakes_what_waits(void **state)
 {
     (void)state;
     begin(HOLD_BYTES);
-    assert_when(10, 1, TC_CATCH_UP_NOW);
+    assert_when(10, 1, TC_CATCH_UP_PROMPTLY);
     (void)wait_for_turn(0, 10);
     assert_when(10, 1, TC_CATCH_UP_SOON);
     assert_false(tc_catch_up_is_behind(t.catch_up)); /* its clock is ours while they wait */
     loop_once();
     assert_turns(1);
-    assert_when(10, 1, TC_CATCH_UP_NOW);
+    assert_when(10, 1, TC_CATCH_UP_PROMPTLY);
+}
+
+/* Senders go on while detection is a little behind, but do not outrun it. */
+static void a_quarter_of_the_memory_waits_without_its_senders(void **state)
+{
+    (void)state;
+    begin(HOLD_BYTES);
+    (void)wait_as(0, ANSWERED_BYTES_MAX - 100, true);
+    assert_when(100, 1, TC_CATCH_UP_PROMPTLY);
+    assert_when(101, 1, TC_CATCH_UP_SOON);
+    (void)wait_for_turn(1, 10);
+    assert_when(10, 1, TC_CATCH_UP_SOON); /* behind a sender that waits, others do */
+    tc_catch_up_take_waiting(t.catch_up);
+    assert_turns(2);
+    assert_when(101, 1, TC_CATCH_UP_PROMPTLY);
+}
+
+/* The first may be longer than all that may wait. */
+static void one_body_is_answered_however_long(void **state)
+{
+    (void)state;
+    begin_with(HOLD_BYTES, 4000);
+    assert_when(1001, 1, TC_CATCH_UP_PROMPTLY);
+    (void)wait_as(0, 1, true);
+    assert_when(999, 1, TC_CATCH_UP_PROMPTLY);
+    assert_when(1000, 1, TC_CATCH_UP_SOON);
+}
+
+/* All that waits needs room, not only what comes. */
+static void what_waits_already_counts_as_room_that_is_used(void **state)
+{
+    (void)state;
+    begin((size_t)1 << 20);
+    fill_until(100000);
+    uint64_t room = tc_live_room(tc_detection_live(t.detection));
+    (void)wait_as(0, room - 1000 - RECORD_BYTES, true);
+    assert_when(1000 - RECORD_BYTES, 1, TC_CATCH_UP_PROMPTLY);
+    assert_when(1000 - RECORD_BYTES + 1, 1, TC_CATCH_UP_SOON);
+    assert_when(1000 - RECORD_BYTES, 2, TC_CATCH_UP_SOON);
 }
 
 static void three_quarters_of_the_memory_wait(void **state)
@@ -257,7 +316,7 @@ static void what_is_left_to_the_store_comes_before_what_follows(void **state)
     tc_catch_up_later(t.catch_up);
     assert_when(10, 1, TC_CATCH_UP_LATER);
     tc_catch_up_settled(t.catch_up, &batch, false, NULL); /* the disk did not take it */
-    assert_when(10, 1, TC_CATCH_UP_NOW);
+    assert_when(10, 1, TC_CATCH_UP_PROMPTLY);
     tc_catch_up_later(t.catch_up);
     must(tc_store_append(t.store, &batch, &err));
     must(tc_store_commit(t.store, &err));
@@ -268,7 +327,7 @@ static void what_is_left_to_the_store_comes_before_what_follows(void **state)
         loop_once();
         (void)poll(NULL, 0, 1);
     }
-    assert_when(10, 1, TC_CATCH_UP_NOW);
+    assert_when(10, 1, TC_CATCH_UP_PROMPTLY);
 }
 
 /* ---- turns ---- */
@@ -295,7 +354,7 @@ static void room_is_made_for_what_waits(void **state)
     tc_live_counts(live, &counts);
     assert_true(counts.cut_short > 0 && counts.held > 0);
     assert_true(t.fed > 0);
-    assert_when(bytes, 1, TC_CATCH_UP_NOW);
+    assert_when(bytes, 1, TC_CATCH_UP_PROMPTLY);
 }
 
 /* What detection has put off comes first: nothing can be handed over, and nothing is cut short. */
@@ -320,6 +379,44 @@ static void what_waits_waits_for_what_detection_put_off(void **state)
     assert_turns(1);
     tc_live_counts(live, &counts);
     assert_int_equal(counts.cut_short, 0);
+}
+
+static void serve_socket(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    (void)context;
+    assert_true(t.seen_count < TURNS_MAX);
+    t.seen[t.seen_count++] = t.turn_count;
+}
+
+/* One batch for each time that no socket wants the loop; where a sender waits, several at once. */
+static void sockets_come_before_what_is_answered(void **state)
+{
+    (void)state;
+    begin(HOLD_BYTES);
+    t.socket = event_new(t.base, -1, 0, serve_socket, NULL);
+    assert_true(t.socket != NULL);
+    for (size_t i = 0; i < 3; i++) {
+        (void)wait_as(i, 10, true);
+    }
+    tc_catch_up_resume(t.catch_up); /* as the daemon's timer: it changes nothing */
+    assert_turns(0);
+    event_active(t.socket, 0, 0);
+    loop_once();
+    assert_turns(3);
+    assert_int_equal(t.seen_count, 4);
+    for (size_t i = 0; i < t.seen_count; i++) {
+        assert_int_equal(t.seen[i], i);
+    }
+    (void)wait_as(3, 10, true);
+    (void)wait_for_turn(4, 10);
+    (void)wait_for_turn(5, 10);
+    loop_once();
+    assert_turns(6);
+    assert_int_equal(t.seen_count, 5);
+    event_free(t.socket);
+    t.socket = NULL;
 }
 
 /* At the end room does not matter. */
@@ -374,13 +471,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_long_is_left_to_the_thread),
-        TEST(what_finds_room_is_read_now_and_what_could_find_it_waits),
+        TEST(what_finds_room_is_read_promptly_and_who_could_find_it_waits),
         TEST(nobody_overtakes_what_waits),
+        TEST(a_quarter_of_the_memory_waits_without_its_senders),
+        TEST(one_body_is_answered_however_long),
+        TEST(what_waits_already_counts_as_room_that_is_used),
         TEST(three_quarters_of_the_memory_wait),
         TEST(nobody_waits_longer_than_half_a_second),
         TEST(what_is_left_to_the_store_comes_before_what_follows),
         TEST(room_is_made_for_what_waits),
         TEST(what_waits_waits_for_what_detection_put_off),
+        TEST(sockets_come_before_what_is_answered),
         TEST(all_that_waits_is_read_at_the_end),
         TEST(a_record_without_a_time_is_of_when_its_batch_came),
     };

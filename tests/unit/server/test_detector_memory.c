@@ -4,7 +4,7 @@
 #include "evidence/store.h"
 #include "observe/metrics.h"
 #include "server/detector_memory.h"
-#include "server/sender.h"
+#include "server/ingest/sender.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

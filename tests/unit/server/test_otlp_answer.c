@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/otlp_answer.h"
+#include "server/ingest/otlp_answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

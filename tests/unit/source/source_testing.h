@@ -7,7 +7,7 @@
 #define TC_TESTS_SOURCE_TESTING_H
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "source/source.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs and rows find each other, whichever comes first. */
-#include "base/grow.h"
+#include "base/table/grow.h"
 #include "support/warehouse_room.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 
