@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild migrate simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -599,6 +599,22 @@ _tracecore() {
             _tracecore_words "--dry-run --into --drop-old --data-dir --json --quiet --help"
         fi
         ;;
+    migrate)
+        case $prev in
+        --from)
+            return
+            ;;
+        --to)
+            return
+            ;;
+        --batch)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--from --to --batch --json --quiet --help"
+        fi
+        ;;
     simulate)
         case $prev in
         --nodes)
@@ -686,7 +702,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--man --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild simulate score completion help"
+            _tracecore_words " detect decode serve incidents status alert config contract probe evidence run compare trend diagnose report sql mcp publish lineage verify export retain rebuild migrate simulate score completion help"
         fi
         ;;
     esac

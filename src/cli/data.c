@@ -2,12 +2,15 @@
 #include "cli/data.h"
 
 #include "base/time.h"
-#include "cli/say.h"
+#include "cli/output/say.h"
 #include "evidence/data_dir.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 /* How long another command that has the database open is waited for. */
 #define WAIT_NS (20 * TC_SECOND)
@@ -53,6 +56,23 @@ bool tc_data_is_elsewhere(const char *command, const char *why)
     }
     tc_say(command, "%s; " TC_WAREHOUSE_URL_VARIABLE " names one in ClickHouse", why);
     return true;
+}
+
+tc_status tc_data_lock(const char *dir, const char *what, int *out_fd, struct tc_error *err)
+{
+    char path[TC_DATA_PATH_BYTES + 8];
+    (void)snprintf(path, sizeof path, "%s/LOCK", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
+    }
+    *out_fd = fd;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0
+               ? TC_OK
+               : tc_fail(err, TC_E_IO, 0,
+                         "%s: a daemon serves this data_dir, or another %s is at work; stop it "
+                         "first, nothing was changed",
+                         dir, what);
 }
 
 struct tc_warehouse *tc_data_open(const char *command, const char *dir, enum tc_warehouse_mode mode)

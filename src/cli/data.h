@@ -3,6 +3,7 @@
 #ifndef TC_CLI_DATA_H
 #define TC_CLI_DATA_H
 
+#include "base/status.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>
@@ -20,6 +21,10 @@ struct tc_warehouse_config tc_data_config(const char *command, const char *dir,
                                           enum tc_warehouse_mode mode);
 /* Whether it is elsewhere: says that the command is for one in data_dir. */
 bool tc_data_is_elsewhere(const char *command, const char *why);
+/* Keeps daemons away from a data_dir, as long as the descriptor is open. what: "rebuild", whose
+ * like may be at work instead. */
+TC_CHECKED tc_status tc_data_lock(const char *dir, const char *what, int *out_fd,
+                                  struct tc_error *err);
 /* NULL when it cannot be opened, or is not there. */
 struct tc_warehouse *tc_data_open(const char *command, const char *dir,
                                   enum tc_warehouse_mode mode);

@@ -7,6 +7,7 @@
 #include "warehouse/engine_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct tc_warehouse {
     const struct tc__engine *engine;
@@ -218,5 +219,42 @@ tc_status tc_warehouse_parquet(struct tc_warehouse *w, enum tc_table table, size
     if (out_rows != NULL) {
         *out_rows = rows;
     }
+    return TC_OK;
+}
+
+tc_status tc_warehouse_minutes(struct tc_warehouse *w, enum tc_table table, tc_minute_fn take,
+                               void *context, struct tc_error *err)
+{
+    bool by_time = tc_stretch_column(table) != SIZE_MAX && w->engine->minutes != NULL;
+    return after(w, by_time ? w->engine->minutes(w->object, table, take, context, err)
+                            : tc__stretch_minutes(w->engine, w->object, table, take, context, err));
+}
+
+tc_status tc_warehouse_read(struct tc_warehouse *w, enum tc_table table, int64_t from_us,
+                            int64_t to_us, tc_rows_fn take, void *context, struct tc_error *err)
+{
+    bool by_time = tc_stretch_column(table) != SIZE_MAX && w->engine->read != NULL;
+    return after(w, by_time ? w->engine->read(w->object, table, from_us, to_us, take, context, err)
+                            : tc__stretch_read(w->engine, w->object, table, from_us, to_us, take,
+                                               context, err));
+}
+
+tc_status tc_warehouse_settle(struct tc_warehouse *w, struct tc_error *err)
+{
+    return w->engine->settle == NULL ? TC_OK : after(w, w->engine->settle(w->object, err));
+}
+
+bool tc_warehouse_is_url(const char *text)
+{
+    return tc_slice_find(tc_slice_cstr(text), TC_LIT("://")) != TC_NPOS;
+}
+
+tc_status tc_warehouse_same_url(const char *a, const char *b, bool *out, struct tc_error *err)
+{
+    struct tc__ch_url urls[2];
+    TC_TRY(tc__ch_url_parse(a, &urls[0], err));
+    TC_TRY(tc__ch_url_parse(b, &urls[1], err));
+    *out = strcmp(urls[0].hosts[0], urls[1].hosts[0]) == 0 &&
+           strcmp(urls[0].database, urls[1].database) == 0;
     return TC_OK;
 }

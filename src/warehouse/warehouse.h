@@ -62,6 +62,11 @@ TC_CHECKED tc_status tc_warehouse_open(const struct tc_warehouse_config *config,
                                        struct tc_warehouse **out_warehouse, struct tc_error *err);
 /* Whether a url is well formed, or none: TC_E_USAGE says what is wrong with it. */
 TC_CHECKED tc_status tc_warehouse_check_url(const char *url, struct tc_error *err);
+/* Whether a text is meant as a url, and not as a path. */
+bool tc_warehouse_is_url(const char *text);
+/* Whether two urls are of one database, as far as their text says. */
+TC_CHECKED tc_status tc_warehouse_same_url(const char *a, const char *b, bool *out,
+                                           struct tc_error *err);
 void tc_warehouse_close(struct tc_warehouse *w);
 /* A second view of the same database, for another thread. Closed before the first. */
 TC_CHECKED tc_status tc_warehouse_share(struct tc_warehouse *w, struct tc_warehouse **out_warehouse,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answers of a warehouse in ClickHouse are those of DuckDB. They are not written down here: other
-// test files run a second time, with each data_dir's warehouse in a real ClickHouse, on one server and on
-// two shards behind Distributed tables (support/runs.mjs, TC_CLICKHOUSE).
+// test files run a second time, with each data_dir's warehouse in a real ClickHouse, its daemon's too, on one
+// server and on two shards behind Distributed tables (support/elsewhere.mjs, TC_CLICKHOUSE).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
@@ -10,8 +10,8 @@ import { scratch } from './support/runs.mjs';
 import { noClickHouse, startClickHouse } from './support/clickhouse.mjs';
 
 const source = process.env.TC_SOURCE_DIR ?? process.cwd();
-const ONE = ['compare', 'diagnose', 'report', 'run_show', 'run_slices', 'run_telemetry'];
-const TWO = ['diagnose', 'run_slices', 'run_telemetry'];
+const ONE = ['compare', 'diagnose', 'publish', 'report', 'run_add', 'run_daemon', 'run_incidents', 'run_publish', 'run_show', 'run_slices', 'run_telemetry', 'traces'];
+const TWO = ['diagnose', 'publish', 'run_incidents', 'run_slices', 'run_telemetry'];
 let place;
 let servers;
 

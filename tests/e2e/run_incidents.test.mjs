@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Daemon, run } from './support/daemon.mjs';
+import { elsewhere } from './support/elsewhere.mjs';
 import { logs, metrics, xid48 } from './support/otlp.mjs';
 import { add, scratch, show, vllm } from './support/runs.mjs';
 import { ask } from './support/warehouse.mjs';
@@ -65,6 +66,7 @@ describe('a run and what happened to it', () => {
       assert.deepEqual(rows(daemon), there, 'the same without the daemon');
       const text = run(['run', 'show', '--data-dir', daemon.dataDir, 'run-now']).text;
       assert.match(text, new RegExp(`on its node in its time: tracecore incidents ${verdict.incident_id}`));
+      if (elsewhere) return; // What is in ClickHouse is not rebuilt.
       const rebuilt = run(['rebuild', '--json', '--data-dir', daemon.dataDir]);
       assert.equal(rebuilt.status, 0, rebuilt.stderr);
       assert.equal(JSON.parse(rebuilt.text).equal, true, rebuilt.text);
@@ -92,6 +94,7 @@ describe('names of a run', () => {
     assert.deepEqual(show(dir, 'second').verdicts, []);
     const text = run(['run', 'list', '--data-dir', dir]).text;
     assert.match(text, /incidents/);
+    if (elsewhere) return;
     const rebuilt = run(['rebuild', '--json', '--data-dir', dir]);
     assert.equal(JSON.parse(rebuilt.text).equal, true, rebuilt.text);
     assert.deepEqual(show(dir, 'first').scope, shown.scope);

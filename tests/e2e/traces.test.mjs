@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { SpanKind } from '@opentelemetry/api';
 import { Daemon, binary, workspace } from './support/daemon.mjs';
+import { elsewhere } from './support/elsewhere.mjs';
 import { attributes, fixed64, int, join, len, request, span, traces } from './support/otlp.mjs';
 import { add, tracecore, vllm } from './support/runs.mjs';
 import { complaints, sendSpans } from './support/sdk.mjs';
@@ -104,6 +105,7 @@ describe('spans of the SDK', () => {
     await daemon.stop();
     const before = sql(daemon.dataDir, ALL);
     assert.equal(before.length, n);
+    if (elsewhere) return; // What is in ClickHouse is not rebuilt.
     const done = tracecore(['rebuild', '--json', '--data-dir', daemon.dataDir]);
     assert.equal(done.status, 0, done.stdout + done.stderr);
     assert.deepEqual(sql(daemon.dataDir, ALL), before);
@@ -169,6 +171,7 @@ describe('files of a run', () => {
     const cat = tracecore(['evidence', 'cat', rows[1].source_digest, '--at', at, '--data-dir', data]);
     assert.equal(cat.status, 0, cat.stderr);
     assert.equal(JSON.parse(cat.stdout).attributes.find((a) => a.key === 'gen_ai.request.id').value.stringValue, 'cmpl-2');
+    if (elsewhere) return;
     const before = sql(data, ALL);
     const done = tracecore(['rebuild', '--json', '--data-dir', data]);
     assert.equal(done.status, 0, done.stdout + done.stderr);

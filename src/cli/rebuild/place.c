@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,24 +34,6 @@ static tc_status sync_path(const char *path, struct tc_error *err)
         (void)close(fd);
     }
     return status;
-}
-
-/* ---- who else is there ---- */
-
-static tc_status lock_daemon(struct tc_rebuild *r, struct tc_error *err)
-{
-    char path[TC_REBUILD_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/LOCK", r->dir);
-    r->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (r->lock_fd < 0) {
-        return failed(err, path);
-    }
-    return flock(r->lock_fd, LOCK_EX | LOCK_NB) == 0
-               ? TC_OK
-               : tc_fail(err, TC_E_IO, 0,
-                         "%s: a daemon serves this data_dir, or another rebuild is at work; stop "
-                         "it first, nothing was changed",
-                         r->dir);
 }
 
 /* ---- the old one ---- */
@@ -139,7 +120,7 @@ tc_status tc_rebuild_begin(struct tc_rebuild *r, struct tc_error *err)
                        "%s: there is no such directory; --data-dir names the one to rebuild",
                        r->dir);
     }
-    TC_TRY(lock_daemon(r, err));
+    TC_TRY(tc_data_lock(r->dir, "rebuild", &r->lock_fd, err));
     TC_TRY(tc_runs_lock(r->dir, &r->runs_fd, err));
     TC_TRY(look_at_old(r, err));
     tc_status status = tc_files_open(r->dir, false, &r->files, err);

@@ -7,9 +7,9 @@
 #ifndef TC_WAREHOUSE_CLICKHOUSE_BINARY_PRIV_H
 #define TC_WAREHOUSE_CLICKHOUSE_BINARY_PRIV_H
 
-#include "base/grow.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/table/grow.h"
 #include "warehouse/rows.h"
 #include "warehouse/tables.h"
 

@@ -6,13 +6,14 @@
  *
  * url.c, client.c, explain.c: the server. binary.c: rows as bytes. schema.c: tables. write.c:
  * transactions. mirror.c: the small tables, kept whole. plan.c, fetch.c: the parts of the large
- * ones that a query reads. sums.c: telemetry added up over there. engine.c: the rest.
+ * ones that a query reads. stretch.c: their rows by time. sums.c: telemetry added up over there.
+ * engine.c: the rest.
  */
 #ifndef TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
 #define TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
 
-#include "base/grow.h"
 #include "base/json/json.h"
+#include "base/table/grow.h"
 #include "warehouse/clickhouse/binary_priv.h"
 #include "warehouse/clickhouse/client_priv.h"
 #include "warehouse/duckdb/duckdb_priv.h"
@@ -112,6 +113,11 @@ void tc__ch_rollback(void *engine);
 void tc__ch_write_fini(struct tc__ch *ch);
 
 /* ---- mirror.c ---- */
+typedef tc_status (*tc__ch_take_fn)(void *context, struct tc_rows *rows, struct tc_error *err);
+/* A statement of ours whose answer is taken by a function, through rows that are destroyed. */
+TC_CHECKED tc_status tc__ch_ask(struct tc__ch *ch, struct tc_slice sql, struct tc_rows *rows,
+                                const struct tc__ch_field *fields, size_t count,
+                                tc__ch_take_fn take, void *context, struct tc_error *err);
 /* Asks the ledger how the tables are. */
 TC_CHECKED tc_status tc__ch_look(struct tc__ch *ch, struct tc_error *err);
 /* Brings those small tables up to date that wanted[] names; not within a transaction. */
@@ -147,9 +153,20 @@ void tc__ch_plan_fini(struct tc__ch_plan *plan);
 /* ---- fetch.c ---- */
 /* " _block IN (what the ledger has)", and what this transaction has sent. */
 void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table);
+/* The statement that reads what a scan asks for; *fields, TC_TABLE_COLUMNS_MAX + 1, are its
+ * columns. Returns how many. */
+size_t tc__ch_put_fetch(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table,
+                        const struct tc__ch_scan *scan, struct tc__ch_field *fields);
 /* Makes the local table hold the rows that the scan asks for. */
 TC_CHECKED tc_status tc__ch_fetch(struct tc__ch *ch, enum tc_table table,
                                   const struct tc__ch_scan *scan, struct tc_error *err);
+
+/* ---- stretch.c: the engine's minutes, read and settle ---- */
+TC_CHECKED tc_status tc__ch_settle(void *engine, struct tc_error *err);
+TC_CHECKED tc_status tc__ch_minutes(void *engine, enum tc_table table, tc_minute_fn take,
+                                    void *context, struct tc_error *err);
+TC_CHECKED tc_status tc__ch_read(void *engine, enum tc_table table, int64_t from_us, int64_t to_us,
+                                 tc_rows_fn take, void *context, struct tc_error *err);
 
 /* ---- sums.c ---- */
 /* A query of telemetry_sql.h: the sums are made over there. *out_sql, for the local database, is

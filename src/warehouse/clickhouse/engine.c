@@ -225,4 +225,7 @@ const struct tc__engine tc__engine_clickhouse = {
     .query = query_ch,
     .interrupt = interrupt,
     .parquet = parquet,
+    .minutes = tc__ch_minutes,
+    .read = tc__ch_read,
+    .settle = tc__ch_settle,
 };

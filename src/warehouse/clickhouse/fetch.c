@@ -88,7 +88,7 @@ static size_t put_slices(const struct tc__ch *ch, struct tc_grow *g, const struc
     return count;
 }
 
-static size_t put_fetch(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table,
+size_t tc__ch_put_fetch(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table,
                         const struct tc__ch_scan *scan, struct tc__ch_field *fields)
 {
     size_t count = 0;
@@ -163,7 +163,7 @@ tc_status tc__ch_fetch(struct tc__ch *ch, enum tc_table table, const struct tc__
     if (ch->in_transaction) {
         TC_TRY(tc__ch_flush(ch, table, err)); /* what this transaction brings is part of it */
     }
-    size_t count = put_fetch(ch, &sql, table, scan, fields);
+    size_t count = tc__ch_put_fetch(ch, &sql, table, scan, fields);
     if (sql.failed || scan->where.failed || scan->where_texts.failed) {
         tc_grow_fini(&sql);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for a query");

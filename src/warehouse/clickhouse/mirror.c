@@ -45,24 +45,22 @@ static tc_status take_look(void *context, struct tc_rows *rows, struct tc_error 
     return TC_OK;
 }
 
-/* A query of ours whose answer is taken by a function. */
-static tc_status ask(struct tc__ch *ch, struct tc_slice sql, const struct tc_column *columns,
-                     const struct tc__ch_field *fields, size_t count,
-                     tc_status (*take)(void *, struct tc_rows *, struct tc_error *), void *context,
-                     struct tc_error *err)
+tc_status tc__ch_ask(struct tc__ch *ch, struct tc_slice sql, struct tc_rows *rows,
+                     const struct tc__ch_field *fields, size_t count, tc__ch_take_fn take,
+                     void *context, struct tc_error *err)
 {
     struct tc__ch_reader reader = {.fields = fields,
                                    .field_count = count,
-                                   .rows = tc_rows_create_for(columns, count),
+                                   .rows = rows,
                                    .take = take,
                                    .context = context,
                                    .err = err};
-    if (reader.rows == NULL) {
+    if (rows == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
     }
     tc_status status = tc__ch_select(&ch->client, sql, tc__ch_reader_take, &reader, err);
     tc_status end = tc__ch_reader_end(&reader);
-    tc_rows_destroy(reader.rows);
+    tc_rows_destroy(rows);
     return status == TC_OK ? end : status;
 }
 
@@ -72,11 +70,12 @@ tc_status tc__ch_look(struct tc__ch *ch, struct tc_error *err)
         return TC_OK;
     }
     memset(ch->states, 0, sizeof ch->states);
-    TC_TRY(ask(
+    TC_TRY(tc__ch_ask(
         ch,
         TC_LIT("SELECT tbl, count() AS c, groupBitXor(id) AS m, max(id) AS l FROM " TC__CH_LEDGER
                " GROUP BY tbl FORMAT RowBinary"),
-        LOOK_COLUMNS, LOOK_FIELDS, TC_COUNT(LOOK_FIELDS), take_look, ch, err));
+        tc_rows_create_for(LOOK_COLUMNS, TC_COUNT(LOOK_COLUMNS)), LOOK_FIELDS,
+        TC_COUNT(LOOK_FIELDS), take_look, ch, err));
     ch->looked_ns = tc_mono_ns();
     return TC_OK;
 }
@@ -133,8 +132,9 @@ static tc_status list(struct tc__ch *ch, enum tc_table table, struct listed *out
                    "SELECT DISTINCT id, kind, rows, detail FROM " TC__CH_LEDGER
                    " WHERE tbl = '{}' ORDER BY id FORMAT RowBinary",
                    tc_table_info(table)->name);
-    tc_status status = ask(ch, tc_grow_slice(&sql), ENTRY_COLUMNS, ENTRY_FIELDS,
-                           TC_COUNT(ENTRY_FIELDS), take_entries, out, err);
+    tc_status status = tc__ch_ask(ch, tc_grow_slice(&sql),
+                                  tc_rows_create_for(ENTRY_COLUMNS, TC_COUNT(ENTRY_COLUMNS)),
+                                  ENTRY_FIELDS, TC_COUNT(ENTRY_FIELDS), take_entries, out, err);
     tc_grow_fini(&sql);
     return status;
 }

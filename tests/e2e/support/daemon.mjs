@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { placed, setServed, warehouseUrl } from './elsewhere.mjs';
 import { get, sleep, until } from './wire.mjs';
 
 export const binary = process.env.TC_BINARY;
@@ -26,7 +27,7 @@ export function merge(a, b) {
 
 /** Runs the program to its end. */
 export function run(args, options = {}) {
-  const result = spawnSync(binary, args, { maxBuffer: 1 << 30, timeout: 120000, ...options });
+  const result = spawnSync(binary, args, { maxBuffer: 1 << 30, timeout: 120000, ...placed(args, options) });
   const text = (bytes) => (typeof bytes === 'string' ? bytes : bytes.toString('utf8'));
   return { status: result.status, signal: result.signal, stdout: result.stdout, text: text(result.stdout), stderr: text(result.stderr) };
 }
@@ -97,7 +98,7 @@ export class Daemon {
       // What this machine logs is none of a test's business.
       sources: { kmsg: { enabled: false }, journal: { enabled: false } },
       // Tables of tests are small: a second thread of DuckDB would only wait in a loop for the first. warehouse_daemon has two.
-      warehouse: { threads: 1 },
+      warehouse: { threads: 1, url: warehouseUrl(this.dataDir) },
     }, config);
     fs.writeFileSync(this.configFile, `${JSON.stringify(this.config, null, 2)}\n`);
   }
@@ -113,9 +114,11 @@ export class Daemon {
     });
     fs.closeSync(log);
     this.exit = null;
+    setServed(this.dataDir, true);
     this.ended = new Promise((resolve) => {
-      this.child.on('exit', (code, signal) => { this.exit = { code, signal }; resolve(this.exit); });
-      this.child.on('error', (error) => { this.exit = { error }; resolve(this.exit); });
+      const end = (exit) => { this.exit = exit; setServed(this.dataDir, false); resolve(exit); };
+      this.child.on('exit', (code, signal) => end({ code, signal }));
+      this.child.on('error', (error) => end({ error }));
     });
     let out = '';
     this.child.stdout.setEncoding('utf8');

@@ -2,10 +2,10 @@
 // `tracecore run` as people and scripts use it, in a data_dir of its own.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { placed } from './elsewhere.mjs';
 
 export const binary = path.resolve(process.env.TC_BINARY ?? 'build/asan/tracecore');
 export const samples = process.env.TC_SAMPLES ? path.join(process.env.TC_SAMPLES, 'results') : '';
@@ -24,31 +24,8 @@ export function scratch(name) {
   return { folder, file, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
 }
 
-/**
- * The conformance suite (clickhouse.test.mjs) runs test files a second time with TC_CLICKHOUSE: then
- * each data_dir has a database there in the place of its own. Nothing else changes.
- */
-const elsewhere = process.env.TC_CLICKHOUSE;
-const databases = new Set();
-function warehouseOf(args, options) {
-  const at = args.indexOf('--data-dir');
-  if (!elsewhere || at < 0) {
-    return options;
-  }
-  const name = `d_${createHash('sha256').update(path.resolve(args[at + 1])).digest('hex').slice(0, 16)}`;
-  if (!databases.has(name)) {
-    for (const host of elsewhere.split('@')[1].split('/')[0].split(',')) {
-      const made = spawnSync('curl', ['-sS', '--fail', `http://${host}/`, '--data-binary', `CREATE DATABASE IF NOT EXISTS ${name}`]);
-      assert.equal(made.status, 0, String(made.stderr));
-    }
-    databases.add(name);
-  }
-  const url = elsewhere.replace('DATABASE', name);
-  return { ...options, env: { ...(options.env ?? process.env), TRACECORE_WAREHOUSE: url } };
-}
-
 export function tracecore(args, options = {}) {
-  const result = spawnSync(binary, args, { encoding: 'utf8', timeout: 120000, maxBuffer: 1 << 28, ...warehouseOf(args, options) });
+  const result = spawnSync(binary, args, { encoding: 'utf8', timeout: 120000, maxBuffer: 1 << 28, ...placed(args, options) });
   return { status: result.status, signal: result.signal, stdout: result.stdout, stderr: result.stderr };
 }
 
