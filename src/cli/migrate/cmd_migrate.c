@@ -77,19 +77,19 @@ const struct tc_command tc_command_migrate = {
              "was: no row is lost or there twice.\n",
     .options = OPTIONS,
     .option_count = TC_COUNT(OPTIONS),
-    .notes =
-        "TRACECORE_CLICKHOUSE_PASSWORD is the password of the user, or the file that\n"
-        "?password_file= names; TRACECORE_WAREHOUSE is not looked at.\n"
-        "\n"
-        "Exit status:\n"
-        "  0  all rows are there, and the same\n"
-        "  1  all rows were copied, and the two differ\n"
-        "  2  wrong usage, a daemon is at work, the target holds something else, or it\n"
-        "     failed\n"
-        "\n"
-        "Examples:\n"
-        "  tracecore migrate --from /var/lib/tracecore \\\n"
-        "      --to clickhouse://tracecore@ch.example:8123/telemetry\n"
-        "  tracecore migrate --from clickhouse://tracecore@ch.example/telemetry --to /backup\n",
+    .notes = "TRACECORE_CLICKHOUSE_PASSWORD is the password of the user, or the file that\n"
+             "?password_file= names; TRACECORE_WAREHOUSE is not looked at.\n"
+             "\n"
+             "Exit status:\n"
+             "  0  all rows are there, and the same\n"
+             "  1  all rows were copied, and the two differ\n"
+             "  2  wrong usage, a daemon is at work, the target holds something else, or it\n"
+             "     failed\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore migrate --from /var/lib/tracecore \\\n"
+             "      --to clickhouse://tracecore@ch.example:8123/telemetry\n"
+             "  tracecore migrate --from clickhouse://tracecore@ch.example/telemetry \\\n"
+             "      --to /backup\n",
     .run = run,
 };

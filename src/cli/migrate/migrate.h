@@ -33,8 +33,6 @@ TC_CHECKED tc_status tc_migrate_minutes_add(struct tc_migrate_minutes *m,
                                             const struct tc_minute *minute);
 /* Rows of all of them. */
 uint64_t tc_migrate_minutes_rows(const struct tc_migrate_minutes *m);
-/* Rows of that minute; 0: it is not there. */
-uint64_t tc_migrate_minutes_of(const struct tc_migrate_minutes *m, int64_t minute_us);
 /* False when the target has another number of rows of some minute than the source, but for none:
  * *out is that of the target. */
 bool tc_migrate_minutes_fit(const struct tc_migrate_minutes *source,

@@ -33,7 +33,8 @@ static int by_time(const void *key, const void *item)
     return want < have ? -1 : want > have;
 }
 
-uint64_t tc_migrate_minutes_of(const struct tc_migrate_minutes *m, int64_t minute_us)
+/* 0: it is not there. */
+static uint64_t rows_in_minute(const struct tc_migrate_minutes *m, int64_t minute_us)
 {
     const struct tc_minute *found =
         m->count == 0 ? NULL : bsearch(&minute_us, m->items, m->count, sizeof *m->items, by_time);
@@ -44,7 +45,7 @@ bool tc_migrate_minutes_fit(const struct tc_migrate_minutes *source,
                             const struct tc_migrate_minutes *target, struct tc_minute *out)
 {
     for (size_t i = 0; i < target->count; i++) {
-        if (tc_migrate_minutes_of(source, target->items[i].minute_us) != target->items[i].rows) {
+        if (rows_in_minute(source, target->items[i].minute_us) != target->items[i].rows) {
             *out = target->items[i];
             return false;
         }
@@ -59,7 +60,7 @@ bool tc_migrate_next_chunk(const struct tc_migrate_minutes *source,
     bool begun = false;
     for (; *io_at < source->count; (*io_at)++) {
         const struct tc_minute *minute = &source->items[*io_at];
-        bool is_there = tc_migrate_minutes_of(target, minute->minute_us) > 0;
+        bool is_there = rows_in_minute(target, minute->minute_us) > 0;
         if (begun && (is_there != there || out->rows + minute->rows > rows_max)) {
             break;
         }
