@@ -12,8 +12,8 @@ struct walk {
     struct tc_evidence *e;
     uint64_t next; /* the smallest number that was not taken yet */
     bool want_body;
-    unsigned kinds;                                             /* bits of enum tc_batch_kind */
-    bool (*wants_arrival)(void *context, int64_t arrival_ns);   /* NULL: all */
+    unsigned kinds;                                           /* bits of enum tc_batch_kind */
+    bool (*wants_arrival)(void *context, int64_t arrival_ns); /* NULL: all */
     bool (*wants_named)(void *context, const struct tc_batch *batch); /* no body yet; NULL: all */
     bool (*wants)(void *context, const struct tc_batch *batch); /* of long bodies; NULL: all */
     bool has_cites; /* of all batches: no need to look them up by segment */

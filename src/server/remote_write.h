@@ -16,7 +16,7 @@
 struct tc_remote_write;
 
 struct tc_remote_write_config {
-    const char *url; /* of a request: with its path */
+    const char *url;     /* of a request: with its path */
     const char *headers; /* "Name: value\r\n" lines beside those of the protocol; NULL: none */
     int64_t interval_ns;
     int64_t timeout_ns;       /* of one request */
