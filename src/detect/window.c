@@ -74,12 +74,8 @@ uint32_t tc__window_presser(const struct tc_window *w, uint32_t *out_bytes)
 
 void tc__window_expire(struct tc_window *w, int64_t before_ns)
 {
-    uint64_t pos = TC_RING_NONE;
-    for (;;) {
-        const struct tc_window_head *oldest = tc_ring_oldest(&w->ring, &pos);
-        if (oldest == NULL || oldest->seen_ns >= before_ns) {
-            return;
-        }
+    const struct tc_window_head *oldest;
+    while ((oldest = tc_ring_at(&w->ring, w->ring.tail)) != NULL && oldest->seen_ns < before_ns) {
         give_share(w);
         tc_ring_pop(&w->ring);
     }

@@ -110,15 +110,6 @@ static bool add_function(struct tc__duckdb *d, const char *name, duckdb_scalar_f
 
 tc_status tc__id_text_register(struct tc__duckdb *d, struct tc_error *err)
 {
-    int64_t there = 0;
-    /* A second open in the process is the same database. */
-    TC_TRY(tc__duckdb_ask(d,
-                          TC_LIT("SELECT count(*) FROM duckdb_functions() WHERE function_name = "
-                                 "'" TC__UUID_FUNCTION "'"),
-                          &there, err));
-    if (there > 0) {
-        return TC_OK;
-    }
     return add_function(d, TC__UUID_FUNCTION, write_dashed) &&
                    add_function(d, TC__HEX_FUNCTION, write_plain)
                ? TC_OK

@@ -106,15 +106,6 @@ static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
 tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
 {
     const struct tc__duckdb_api *api = d->api;
-    int64_t there = 0;
-    /* A second open in the process is the same database. */
-    TC_TRY(tc__duckdb_ask(d,
-                          TC_LIT("SELECT count(*) FROM duckdb_functions() WHERE function_name = "
-                                 "'" FUNCTION_NAME "'"),
-                          &there, err));
-    if (there > 0) {
-        return TC_OK;
-    }
     duckdb_table_function f = api->create_table_function();
     duckdb_logical_type number = api->create_logical_type(DUCKDB_TYPE_UBIGINT);
     api->table_function_set_name(f, FUNCTION_NAME);
