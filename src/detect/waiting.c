@@ -33,10 +33,26 @@ static void sweep(struct tc_waiting *q)
     q->count = kept;
 }
 
+/*
+ * A full queue. Records leave the window oldest first, and so most of those that are gone stand in
+ * front; to look at all of them for each that is added would let a sender of many keep the loop.
+ */
+static void forget_gone(struct tc_waiting *q)
+{
+    while (q->count > 0 && record_of(q, 0) == NULL) {
+        q->first = q->first + 1 < q->max ? q->first + 1 : 0;
+        q->count--;
+    }
+    if (q->count == q->max && q->swept_tail != q->window->ring.tail) {
+        q->swept_tail = q->window->ring.tail;
+        sweep(q);
+    }
+}
+
 bool tc__waiting_add(struct tc_waiting *q, const void *record, int64_t due_ns)
 {
     if (q->count == q->max && !q->running) {
-        sweep(q);
+        forget_gone(q);
     }
     if (q->count == q->max) {
         return false;

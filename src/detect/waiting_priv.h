@@ -48,6 +48,7 @@ struct tc_waiting {
     size_t first;
     size_t count;
     int64_t next_ns;
+    uint64_t swept_tail; /* the window's oldest record when all were last looked at for room */
     bool running; /* what is added during a walk goes to the end and is visited next time */
 };
 

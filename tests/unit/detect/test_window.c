@@ -284,6 +284,32 @@ static void a_full_queue_refuses_and_forgets_who_has_left(void **state)
     assert_ptr_equal(tc__waiting_take(q, 5, NULL), last);
 }
 
+/* As they leave the window: oldest first, wherever they stand in the queue. */
+static void a_full_queue_finds_who_has_left_in_its_middle(void **state)
+{
+    struct world *w = *state;
+    struct tc_waiting *q = &w->st.waiting;
+    struct part *parts[4];
+    for (int32_t i = 0; i < 4; i++) {
+        parts[i] = add(w, "a", "", i);
+        parts[i]->head.seen_ns = i;
+    }
+    const size_t order[] = {3, 0, 2, 1};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(tc__waiting_add(q, parts[order[i]], 10));
+    }
+    struct part *next = add(w, "b", "", 0);
+    next->head.seen_ns = 9;
+    assert_false(tc__waiting_add(q, next, 10));
+    for (int64_t left = 1; left <= 3; left++) {
+        tc__window_expire(&w->st.parts, left);
+        assert_true(tc__waiting_add(q, next, 10));
+        assert_false(tc__waiting_add(q, next, 10));
+    }
+    assert_ptr_equal(tc__waiting_take(q, 10, NULL), parts[3]);
+    assert_ptr_equal(tc__waiting_take(q, 10, NULL), next);
+}
+
 static tc_status visit(void *state, void *record, int64_t now_ns, const struct tc_sink *out,
                        int64_t *io_due_ns)
 {
@@ -396,6 +422,7 @@ int main(void)
         TEST(time_passes_once_and_lets_go_of_what_is_old),
         TEST(what_waits_is_taken_in_order_when_it_is_due),
         TEST(a_full_queue_refuses_and_forgets_who_has_left),
+        TEST(a_full_queue_finds_who_has_left_in_its_middle),
         TEST(all_are_visited_in_the_callers_order_when_one_is_due),
         TEST(a_window_uses_as_much_of_its_ring_as_it_holds),
     };
