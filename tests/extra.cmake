@@ -1,11 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-# Replays: tests/replay/<pattern>/<case>/about.md is the test replay.<pattern>.<case>.
+# Properties, and replays: tests/replay/<pattern>/<case>/about.md is the test replay.<pattern>.<case>.
 
-if(NOT TC_TESTS OR NOT TARGET tracecore)
+if(NOT TARGET tracecore)
   return()
 endif()
 
 set(replay "${CMAKE_SOURCE_DIR}/tests/replay")
+
+# What must hold in any order, over restarts, and whoever else sends. With sanitizers for some worlds
+# and restarts, which find what is wrong with memory; for all of them in the release build, which
+# takes a tenth of the time for each.
+if(NOT TC_TESTS)
+  set(support "${CMAKE_SOURCE_DIR}/tests/support")
+  add_library(tc_testing STATIC EXCLUDE_FROM_ALL
+    ${support}/essence.c ${support}/order.c ${support}/replay_case.c)
+  target_include_directories(tc_testing PUBLIC "${CMAKE_SOURCE_DIR}/tests")
+  target_link_libraries(tc_testing PUBLIC tc_rooms)
+endif()
+set(programs order/order_worlds live/live_replay live/live_blind)
+if(TC_TESTS)
+  list(APPEND programs order/order_replay)
+endif()
+foreach(program IN LISTS programs)
+  cmake_path(GET program FILENAME name)
+  add_executable(${name} tests/${program}.c)
+  target_link_libraries(${name} PRIVATE tc_testing)
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  if(NOT TC_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(tc_gates ${name})
+  endif()
+endforeach()
+
+if(TC_TESTS)
+  set(worlds 250)
+  set(restarts 1)
+  set(order_label order)
+  set(live_label live)
+else()
+  set(worlds 2000)
+  set(restarts 3)
+  set(order_label gate)
+  set(live_label gate)
+endif()
+file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
+# Windows that few events fill: these with sanitizers too.
+set(small_windows checkpoint_stall dataloader_hang host_oom network_link_fault pod_evicted)
+foreach(file IN LISTS scripts)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME pattern)
+  # A daemon says of the events of a case what detect says, restarted or not.
+  tc_add_test(NAME live.${pattern} COMMAND live_replay ${restarts} ${pattern} LABELS ${live_label})
+  # No sender blinds a detector for the others. As many events as fill its memory.
+  if(pattern IN_LIST small_windows)
+    tc_add_test(NAME blind.${pattern} COMMAND live_blind 10000 ${pattern} LABELS ${live_label})
+  elseif(NOT pattern STREQUAL story AND NOT TC_TESTS)
+    tc_add_test(NAME blind.${pattern} COMMAND live_blind 36000 ${pattern} LABELS ${live_label})
+  endif()
+  # The order of events does not matter: shuffles the events of its cases.
+  if(TC_TESTS)
+    tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS ${order_label})
+  endif()
+endforeach()
+tc_add_test(NAME order_worlds COMMAND order_worlds 0 ${worlds} ties LABELS ${order_label})
+tc_add_test(NAME order_worlds_lagging COMMAND order_worlds 0 300 lagging LABELS ${order_label})
+
+if(NOT TC_TESTS)
+  return()
+endif()
+
 # A test never writes into the source tree, not even compiled Python.
 set(python "${tc_python}" -B)
 
@@ -89,48 +153,6 @@ tc_add_test(NAME results.variants_training COMMAND ${python} "${results}/variant
 
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
-# The order of events does not matter: order.<pattern> shuffles the events of its cases.
-foreach(program order_replay order_worlds)
-  add_executable(${program} tests/order/${program}.c)
-  target_link_libraries(${program} PRIVATE tc_testing)
-  target_include_directories(${program} PRIVATE "${CMAKE_SOURCE_DIR}")
-  set_target_properties(${program} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-endforeach()
-file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
-foreach(file IN LISTS scripts)
-  cmake_path(GET file PARENT_PATH folder)
-  cmake_path(GET folder FILENAME pattern)
-  tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS order)
-endforeach()
-tc_add_test(NAME order_worlds COMMAND order_worlds 0 2000 ties LABELS order)
-tc_add_test(NAME order_worlds_lagging COMMAND order_worlds 0 300 lagging LABELS order)
-
-# A daemon says of the events of a case what detect says, restarted or not: live.<pattern>.
-add_executable(live_replay tests/live/live_replay.c)
-target_link_libraries(live_replay PRIVATE tc_testing)
-set_target_properties(live_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-foreach(file IN LISTS scripts)
-  cmake_path(GET file PARENT_PATH folder)
-  cmake_path(GET folder FILENAME pattern)
-  tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
-endforeach()
-
-# No sender blinds a detector for the others: blind.<pattern>. As many events as fill its memory.
-add_executable(live_blind tests/live/live_blind.c)
-target_link_libraries(live_blind PRIVATE tc_testing)
-set_target_properties(live_blind PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-set(small_windows checkpoint_stall dataloader_hang host_oom network_link_fault pod_evicted)
-foreach(file IN LISTS scripts)
-  cmake_path(GET file PARENT_PATH folder)
-  cmake_path(GET folder FILENAME pattern)
-  if(pattern IN_LIST small_windows)
-    tc_add_test(NAME blind.${pattern} COMMAND live_blind 10000 ${pattern} LABELS live)
-  elseif(NOT pattern STREQUAL story)
-    tc_add_test(NAME blind.${pattern} COMMAND live_blind 36000 ${pattern} LABELS live)
-  endif()
-endforeach()
-
 # Canonical JSON against Node's own numbers, strings and order of names.
 add_executable(canonical_filter tests/canonical/canonical_filter.c)
 target_link_libraries(canonical_filter PRIVATE tc_base)
@@ -157,7 +179,7 @@ target_link_libraries(put_rows PRIVATE tc_rooms)
 set_target_properties(put_rows PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 
 # The longest begin first: none runs alone at the end. Only the order of these numbers counts.
-set_tests_properties(order_worlds hostile PROPERTIES COST 90)
+set_tests_properties(hostile PROPERTIES COST 90)
 set_tests_properties(canonical_oracle fault.run_add fault.warehouse live.story
-  oracle.contract order.story order_worlds_lagging unit.story_scale unit.warehouse_query
+  oracle.contract order.story order_worlds order_worlds_lagging unit.story_scale unit.warehouse_query
   PROPERTIES COST 50)
