@@ -55,7 +55,12 @@ bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
     *out_shift = first_moves ? (struct tc_ring_shift){r->tail, middle, size}
                              : (struct tc_ring_shift){middle, r->head, size};
     size_t at = (size_t)(out_shift->from & (size - 1));
-    memcpy(r->block + size + at, r->block + at, (size_t)(out_shift->to - out_shift->from));
+    size_t moved = (size_t)(out_shift->to - out_shift->from);
+    r->written = tc_ring_touched(r);
+    if (moved > 0 && size + at + moved > r->written) {
+        r->written = size + at + moved;
+    }
+    memcpy(r->block + size + at, r->block + at, moved);
     r->size = 2 * size;
     set_limit(r);
     return true;
@@ -64,6 +69,7 @@ bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
 void tc_ring_reset(struct tc_ring *r)
 {
     /* Positions go on from where they were: a name given out before stays stale. */
+    r->written = tc_ring_touched(r);
     r->tail = r->head;
     r->dropped_count = 0;
 }
@@ -78,6 +84,7 @@ static void drop_until_free(struct tc_ring *r, size_t need)
 void tc_ring_make_room(struct tc_ring *r, size_t need)
 {
     TC_ASSERT(need <= r->size / 2);
+    r->written = tc_ring_touched(r); /* before it begins from the start */
     size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
     if (need > to_end) {
         drop_until_free(r, to_end);

@@ -36,6 +36,7 @@ struct tc_ring {
     uint64_t tail;          /* position of the oldest record */
     uint64_t head;          /* position of the next record */
     uint64_t limit;         /* up to here records fit without dropping or wrapping */
+    size_t written;         /* of the block, before this round: see tc_ring_touched */
     uint64_t dropped_count; /* records pushed out because the block was full */
 };
 
@@ -173,9 +174,26 @@ static inline void tc_ring_skip_filler(struct tc_ring *r)
     }
 }
 
-/* Removes all records. Not counted as drops. */
+/* How much of the block was written to, of a ring that has or had a record before head. */
+static inline size_t tc_ring_written(const struct tc_ring *r)
+{
+    size_t end = (size_t)((r->head - 1) & (r->size - 1)) + 1;
+    return end > r->written ? end : r->written;
+}
+
+/*
+ * How much of the block was ever written to, from its start: so much of it is resident. What is in
+ * use may be more, as it doubles at once.
+ */
+static inline size_t tc_ring_touched(const struct tc_ring *r)
+{
+    return r->tail == r->head ? r->written : tc_ring_written(r);
+}
+
+/* Removes all records; the ring must not have been empty. Not counted as drops. */
 static inline void tc_ring_clear(struct tc_ring *r)
 {
+    r->written = tc_ring_written(r);
     /* Go on at the start of the block, whose memory is in the cache. */
     r->head = (r->head | (r->size - 1)) + 1;
     r->tail = r->head;

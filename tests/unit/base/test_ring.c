@@ -350,6 +350,52 @@ static void a_growing_ring_uses_what_its_records_need(void **state)
     assert_int_equal(r.size, 16 << 10);
 }
 
+/* Up to the last byte that is not as it was before. */
+static size_t changed(const struct tc_ring *r, unsigned char before)
+{
+    size_t end = r->size_max;
+    while (end > 0 && r->block[end - 1] == before) {
+        end--;
+    }
+    return end;
+}
+
+static void what_was_touched_is_what_was_written(void **state)
+{
+    (void)state;
+    enum { UNTOUCHED = 0xa5 };
+    uint64_t seed = 7;
+    struct tc_ring r;
+    struct tc_ring_shift shift;
+    assert_true(tc_ring_init_growing(&r, &arena, 32 << 10));
+    memset(r.block, UNTOUCHED, r.size_max);
+    assert_int_equal(tc_ring_touched(&r), 0);
+    size_t before_growth = 0;
+    for (int i = 0; i < 4000; i++) {
+        seed = seed * 6364136223846793005U + 1442695040888963407U;
+        size_t len = 8 + (size_t)(seed >> 33) % 300;
+        /* Short at first, then twice as much as it began with, then next to nothing. */
+        size_t most = i < 1000 ? 3000 : i < 3000 ? 20000 : 100;
+        while (r.head - r.tail > most) {
+            tc_ring_pop(&r);
+        }
+        while (!tc_ring_has_room(&r, tc_ring_need(len)) && tc_ring_grow(&r, &shift)) {
+            before_growth = tc_ring_touched(&r);
+        }
+        uint64_t pos = 0;
+        memset(tc_ring_push(&r, len, &pos), 1, len);
+        size_t end = changed(&r, UNTOUCHED);
+        assert_in_range(tc_ring_touched(&r), end > HEADER ? end - HEADER : 0, end + HEADER);
+        if (i == 500) { /* all goes, as an expiry of the whole window does */
+            tc_ring_clear(&r);
+            assert_in_range(tc_ring_touched(&r), end - HEADER, end + HEADER);
+        }
+    }
+    /* It doubled, and did not go through all of that at once. */
+    assert_true(before_growth > 0 && before_growth < r.size_max);
+    assert_true(tc_ring_touched(&r) > before_growth);
+}
+
 /* The same as above in a ring that begins small and grows before it would drop. */
 static void a_ring_that_grows_agrees_with_a_list(void **state)
 {
@@ -480,6 +526,7 @@ int main(void)
         TEST(reset_empties_the_ring_and_old_names_stay_stale),
         TEST(random_pushes_and_pops_agree_with_a_list),
         TEST(a_growing_ring_uses_what_its_records_need),
+        TEST(what_was_touched_is_what_was_written),
         TEST(a_ring_that_grows_agrees_with_a_list),
         TEST(following_a_record_is_walking_on),
         TEST(broken_promises_abort),
