@@ -68,18 +68,20 @@ const daemon = new Daemon(path.join(work, 'daemon'), {
 
 const rss = [];
 const sample = () => { rss.push({ at: fleet.atMs, ...daemon.memory() }); };
-const windows = []; // what the records of detectors have needed, which is bounded by their budgets
+const windows = []; // what the records of detectors have written to, which is bounded by their budgets
 const sampleWindows = async () => { windows.push({ at: fleet.atMs, kib: (await daemon.metrics()).sum('tracecore_detector_window_bytes') / 1024 }); };
 
-/** Memory of each half and what else was seen: flat, or not. Windows of detectors fill up to their budgets, and say how far. */
+/** Memory of each half and what else was seen: flat, or not. Windows of detectors fill up to their budgets, and say what of it they have touched. */
 function memory() {
   const at = (part) => startMs + (fleet.atMs - startMs) * part;
   const most = (list, key, from, to) => mib(Math.max(0, ...list.filter((one) => one.at >= at(from) && one.at < at(to)).map((one) => one[key])));
   const halves = { first: most(rss, 'VmRSS', 0, 0.5), second: most(rss, 'VmRSS', 0.5, 2) };
   const filled = { first: most(windows, 'kib', 0, 0.5), second: most(windows, 'kib', 0.5, 2) };
+  const eighths = (key) => Array.from({ length: 8 }, (_, i) => most(rss, key, i / 8, i < 7 ? (i + 1) / 8 : 2));
   const drift = halves.second - halves.first - (filled.second - filled.first);
   if (drift > RSS_DRIFT_MIB) missed.push(`memory: ${halves.second} MiB in the second half, ${halves.first} in the first; windows ${filled.second} and ${filled.first}`);
-  return { rss_mib: halves, windows_mib: filled, rss_eighths: Array.from({ length: 8 }, (_, i) => most(rss, 'VmRSS', i / 8, (i + 1) / 8)) };
+  const anon = { first: most(rss, 'RssAnon', 0, 0.5), second: most(rss, 'RssAnon', 0.5, 2) }; // without pages of programs and files
+  return { rss_mib: halves, anon_mib: anon, windows_mib: filled, rss_eighths: eighths('VmRSS'), anon_eighths: eighths('RssAnon') };
 }
 
 /** What the sources say of themselves, and whether all that was handed over was read. */

@@ -68,7 +68,7 @@ struct tc_detector_stats {
     uint64_t dropped;      /* records a full window pushed out */
     uint64_t late;         /* events that came after their window had gone */
     uint64_t ignored;      /* events that lacked what the pattern needs */
-    uint64_t window_bytes; /* that its windows go round in: as much as was needed at once */
+    uint64_t window_bytes; /* of its memory for records, as far as it was ever written to */
 };
 
 struct tc_window;
@@ -123,7 +123,7 @@ struct tc_detector {
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
     /* May be NULL: what was dropped beside the records of windows and what the base counts. */
     uint64_t (*dropped)(const void *state);
-    /* May be NULL: what it uses of its memory beside the blocks of its windows. */
+    /* May be NULL: what it has written to of its memory beside its windows. */
     uint64_t (*held_bytes)(const void *state);
 };
 

@@ -67,7 +67,8 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
     out->ignored = base->ignored;
     for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {
         out->dropped += w->ring.dropped_count;
-        out->window_bytes += w->ring.size;
+        out->window_bytes += tc_ring_touched(&w->ring) + tc_map_touched(&w->moved) +
+                             tc_map_touched(&w->index) + tc_map_touched(&w->chains);
     }
 }
 

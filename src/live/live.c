@@ -373,6 +373,16 @@ static tc_status pass_time(struct tc_live *l)
     return tc_engine_advance(l->engine, now_ns < l->clock_ns ? now_ns : l->clock_ns);
 }
 
+/* Files that ended are to be settled. What they say has waited at first_ns or later, and all of it
+ * at ended_ns. */
+static void settle_later(struct tc_live *l, int64_t first_ns)
+{
+    if (l->settle_ns == INT64_MAX) {
+        l->settle_max_ns = first_ns + TC__SETTLE_MAX_NS;
+    }
+    l->settle_ns = tc__live_sooner(l->ended_ns + TC__SETTLE_NS, l->settle_max_ns);
+}
+
 /*
  * Files that ended are settled. Where nobody sends anything about the present, no time passes that
  * would bring out what detectors hold back: there it is as at the end of all input.
@@ -383,6 +393,9 @@ static tc_status settle(struct tc_live *l)
         return TC_OK;
     }
     l->settle_ns = INT64_MAX;
+    if (l->ended_ns > l->arrived_ns) { /* what the last of them says still waits */
+        settle_later(l, l->arrived_ns);
+    }
     return l->newest_ns == TC_TIME_NONE ? tc_engine_finish(l->engine, TC_TIME_NONE)
                                         : tc_engine_settle(l->engine);
 }
@@ -406,11 +419,8 @@ tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
      * nobody said anything, more files may follow at once: each is whole for the next. */
     bool waits = tc__reorder_has_present(&l->hold);
     TC_TRY(waits ? release(l) : release_due(l, INT64_MAX - 1, l->clock_ns));
-    int64_t given_ns = l->arrived_ns + (waits ? l->config.hold_ns : 0);
-    if (l->settle_ns == INT64_MAX) {
-        l->settle_max_ns = given_ns + TC__SETTLE_MAX_NS;
-    }
-    l->settle_ns = tc__live_sooner(given_ns + TC__SETTLE_NS, l->settle_max_ns);
+    l->ended_ns = l->arrived_ns + (waits ? l->config.hold_ns : 0);
+    settle_later(l, l->ended_ns);
     return tc__live_publish(l, false);
 }
 
@@ -427,7 +437,9 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     TC_TRY(conclude(l));
     l->replaying = false;
     if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
-        l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
+        l->settle_ns = INT64_MAX;
+        l->ended_ns = l->arrived_ns;
+        settle_later(l, l->ended_ns);
     }
     return tc__live_publish(l, true);
 }
@@ -436,6 +448,7 @@ static tc_status drain(struct tc_live *l)
 {
     TC_TRY(release_due(l, INT64_MAX - 1, INT64_MAX - 1));
     TC_TRY(conclude(l));
+    l->ended_ns = l->arrived_ns;
     TC_TRY(settle(l));
     return tc__live_publish(l, true);
 }

@@ -125,8 +125,9 @@ TC_CHECKED tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, 
 TC_CHECKED tc_status tc_live_feed_undated(struct tc_live *l, const struct tc_event *ev,
                                           int64_t time_ns, int64_t arrival_ns);
 /*
- * A file that was given whole (an upload) ends: its held events are released, and a second later,
- * if no other file ended by then, what can be said of dumps without waiting is said.
+ * A file that was given whole (an upload) ends: a second after its events have waited, if no other
+ * file ended by then, what can be said of dumps is said. Where files go on and on, that happens
+ * every five seconds, and once more for the last of them.
  */
 TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns);
 /* Our clock shows now_ns: hands over what has waited long enough, lets time pass, tells. */

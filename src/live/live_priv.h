@@ -63,6 +63,7 @@ struct tc_live {
     int64_t newest_passed_ns;
     int64_t settle_ns; /* when files that ended are settled, on the arrival clock; INT64_MAX */
     int64_t settle_max_ns;
+    int64_t ended_ns; /* when what the last of them says has waited, on the same clock */
     bool replaying;
     bool handed;   /* an event went to the engine since its last tick */
     bool urgent;   /* something opened or was resolved since it was told */

@@ -18,22 +18,31 @@ static size_t page_bytes(void)
 #ifdef TC_ASAN
 /* The bytes end where the page begins that nobody may touch; so they begin somewhere in a page. */
 #define ALIGN 64U
+#define GUARD_PAGES 1U
+#else
+#define ALIGN page_bytes()
+#define GUARD_PAGES 0U
+#endif
 
 /* What is mapped for size bytes; 0 when there is no such size. */
 static size_t mapped(size_t size)
 {
     size_t page = page_bytes();
-    return size > SIZE_MAX / 2 ? 0 : (size + page - 1) / page * page + page;
+    size_t pages = size > SIZE_MAX / 2 ? 0 : (size + page - 1) / page + GUARD_PAGES;
+    return pages * page;
 }
 
+/* Where in what is mapped the bytes begin. */
 static size_t gap(size_t size)
 {
-    return (mapped(size) - page_bytes() - size) / ALIGN * ALIGN;
+    return (mapped(size) - GUARD_PAGES * page_bytes() - size) / ALIGN * ALIGN;
 }
 
+/* Not of malloc: what it is given back it may keep, and zero all of it for the next one. */
 static unsigned char *take(size_t size)
 {
     size_t bytes = mapped(size);
+    size_t guard = GUARD_PAGES * page_bytes();
     if (bytes == 0) {
         return NULL;
     }
@@ -42,7 +51,7 @@ static unsigned char *take(size_t size)
     if (map == MAP_FAILED) {
         return NULL;
     }
-    if (mprotect(map + bytes - page_bytes(), page_bytes(), PROT_NONE) != 0) {
+    if (guard > 0 && mprotect(map + bytes - guard, guard, PROT_NONE) != 0) {
         (void)munmap(map, bytes);
         return NULL;
     }
@@ -53,17 +62,6 @@ static void give_back(struct tc_block *b)
 {
     (void)munmap(b->bytes - gap(b->size), mapped(b->size));
 }
-#else
-static unsigned char *take(size_t size)
-{
-    return calloc(1, size);
-}
-
-static void give_back(struct tc_block *b)
-{
-    free(b->bytes);
-}
-#endif
 
 struct tc_block *tc_block_new(size_t size)
 {

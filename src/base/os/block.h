@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Address space for the worst case, as arenas of hundreds of MiB are given it: all zero, and pages
- * that are never used cost no memory. Under AddressSanitizer neither: the marks that malloc sets
- * there for a block would touch an eighth of it, so it is mapped, and ends in a page that nobody
+ * that are never used cost no memory. It is mapped, and unmapped when it is freed. malloc would map
+ * it too, but only until a block of that size was freed once (M_MMAP_THRESHOLD in mallopt(3)): then
+ * it keeps the next one, and zeroes all of it. Under AddressSanitizer it ends in a page that nobody
  * may touch. The handle is of the heap: a block that is lost is found as a leak.
  */
 #ifndef TC_BASE_OS_BLOCK_H

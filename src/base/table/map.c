@@ -18,6 +18,7 @@ bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count)
     m->spare = tc_arena_alloc_raw(arena, bytes, alignof(struct tc_map_slot));
     m->mask_max = capacity - 1;
     m->mask = capacity < SLOTS_MIN ? capacity - 1 : SLOTS_MIN - 1;
+    m->slots_most = m->spare_most = 0;
     if (m->spare == NULL) {
         return false;
     }
@@ -28,6 +29,7 @@ bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count)
 void tc_map_reset(struct tc_map *m)
 {
     memset(m->slots, 0, (m->mask + 1) * sizeof *m->slots);
+    m->slots_most = m->mask + 1 > m->slots_most ? m->mask + 1 : m->slots_most;
     m->used = 0;
 }
 
@@ -45,8 +47,11 @@ bool tc_map_sweep(struct tc_map *m, uint64_t floor)
     while (m->mask < m->mask_max && m->mask / 3 < live) {
         m->mask = m->mask * 2 + 1;
     }
+    size_t old_most = m->slots_most;
     m->slots = m->spare;
+    m->slots_most = m->spare_most;
     m->spare = old;
+    m->spare_most = old_most;
     tc_map_reset(m);
     for (size_t i = 0; i <= old_mask; i++) {
         if (old[i].value != 0 && old[i].value >= floor) {

@@ -29,11 +29,19 @@ struct tc_map {
     size_t mask;     /* slots in use - 1; a power of two less one */
     size_t mask_max; /* slots there are - 1 */
     size_t used;
+    size_t slots_most; /* of slots, how many ever were in use; so much of it is resident */
+    size_t spare_most;
 };
 
 /* Room for at least `count` live entries, from the arena; false when that is full. */
 bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count);
 void tc_map_reset(struct tc_map *m);
+
+/* How many bytes of its memory were ever written to. */
+static inline size_t tc_map_touched(const struct tc_map *m)
+{
+    return (m->slots_most + m->spare_most) * sizeof *m->slots;
+}
 
 /* Walks the values stored under a hash. */
 struct tc_map_iter {

@@ -41,6 +41,19 @@ static void set_limit(struct tc_ring *r)
     r->limit = block_end < oldest_again ? block_end : oldest_again;
 }
 
+/* So many bytes are about to be written at `at`. */
+static void note_growth(struct tc_ring *r, size_t at, size_t len)
+{
+    if (r->tail < r->head) {
+        tc_ring_note(r);
+    }
+    if (len > 0 && at + len > r->written) {
+        r->hole_from = r->written;
+        r->hole_to = at;
+        r->written = at + len;
+    }
+}
+
 bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
 {
     size_t size = r->size;
@@ -55,7 +68,9 @@ bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
     *out_shift = first_moves ? (struct tc_ring_shift){r->tail, middle, size}
                              : (struct tc_ring_shift){middle, r->head, size};
     size_t at = (size_t)(out_shift->from & (size - 1));
-    memcpy(r->block + size + at, r->block + at, (size_t)(out_shift->to - out_shift->from));
+    size_t moved = (size_t)(out_shift->to - out_shift->from);
+    note_growth(r, size + at, moved);
+    memcpy(r->block + size + at, r->block + at, moved);
     r->size = 2 * size;
     set_limit(r);
     return true;
@@ -64,6 +79,9 @@ bool tc_ring_grow(struct tc_ring *r, struct tc_ring_shift *out_shift)
 void tc_ring_reset(struct tc_ring *r)
 {
     /* Positions go on from where they were: a name given out before stays stale. */
+    if (r->tail < r->head) {
+        tc_ring_note(r);
+    }
     r->tail = r->head;
     r->dropped_count = 0;
 }
@@ -78,6 +96,9 @@ static void drop_until_free(struct tc_ring *r, size_t need)
 void tc_ring_make_room(struct tc_ring *r, size_t need)
 {
     TC_ASSERT(need <= r->size / 2);
+    if (r->tail < r->head) {
+        tc_ring_note(r);
+    }
     size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
     if (need > to_end) {
         drop_until_free(r, to_end);

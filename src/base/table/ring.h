@@ -30,12 +30,16 @@
  */
 struct tc_ring {
     unsigned char *block;
-    size_t size;            /* of the block that is in use, from its start */
-    size_t size_min;        /* what an empty ring begins with */
-    size_t size_max;        /* of the whole block */
-    uint64_t tail;          /* position of the oldest record */
-    uint64_t head;          /* position of the next record */
-    uint64_t limit;         /* up to here records fit without dropping or wrapping */
+    size_t size;     /* of the block that is in use, from its start */
+    size_t size_min; /* what an empty ring begins with */
+    size_t size_max; /* of the whole block */
+    uint64_t tail;   /* position of the oldest record */
+    uint64_t head;   /* position of the next record */
+    uint64_t limit;  /* up to here records fit without dropping or wrapping */
+    /* What was written to, as of the last tc_ring_note: see tc_ring_touched. */
+    size_t written;   /* the end of it */
+    size_t hole_from; /* but for this part of it, which a doubling left out; none if from >= to */
+    size_t hole_to;
     uint64_t dropped_count; /* records pushed out because the block was full */
 };
 
@@ -173,9 +177,30 @@ static inline void tc_ring_skip_filler(struct tc_ring *r)
     }
 }
 
-/* Removes all records. Not counted as drops. */
+/* What was written to, as far as it is known from head: there is a record before it, or was until
+ * now. Called before head goes back to the start of the block. */
+static inline void tc_ring_note(struct tc_ring *r)
+{
+    size_t end = (size_t)((r->head - 1) & (r->size - 1)) + 1;
+    r->written = end > r->written ? end : r->written;
+    r->hole_from = end > r->hole_from ? end : r->hole_from;
+}
+
+/* How many bytes of the block were ever written to: so much of it is resident. What is in use may
+ * be more, as it doubles at once. */
+static inline size_t tc_ring_touched(const struct tc_ring *r)
+{
+    struct tc_ring now = *r;
+    if (now.tail < now.head) {
+        tc_ring_note(&now);
+    }
+    return now.written - (now.hole_to > now.hole_from ? now.hole_to - now.hole_from : 0);
+}
+
+/* Removes all records; the ring must not have been empty. Not counted as drops. */
 static inline void tc_ring_clear(struct tc_ring *r)
 {
+    tc_ring_note(r);
     /* Go on at the start of the block, whose memory is in the cache. */
     r->head = (r->head | (r->size - 1)) + 1;
     r->tail = r->head;

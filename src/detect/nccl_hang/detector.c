@@ -143,11 +143,10 @@ static uint64_t dropped(const void *state)
     return st->records.dropped_count + st->lost + st->restarts;
 }
 
-/* Its records go round in all of their block. */
 static uint64_t held_bytes(const void *state)
 {
     const struct nccl_hang *st = state;
-    return st->records.head < st->records.size ? st->records.head : st->records.size;
+    return tc_ring_touched(&st->records) + tc_map_touched(&st->record_index);
 }
 
 const struct tc_detector tc_detector_nccl_hang = {

@@ -36,12 +36,20 @@ static const struct tc_record_type FACT = {
     .chain = {TC_FIELD(struct crash_fact, incident)},
 };
 
+/* Jobs share roles, and process ids of no node: what each says is kept once, and what was said last
+ * is found under the first key. */
+enum { PLACE_OF_ANY, PLACE_OF_JOB };
+
 static const struct tc_record_type PLACE = {
     .size = sizeof(struct crash_place),
     .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, full),
               TC_TEXT(struct crash_place, node), TC_TEXT(struct crash_place, job)},
     .keys = {{TC_FIELD(struct crash_place, pod), TC_FIELD(struct crash_place, node),
-              TC_FIELD(struct crash_place, pid)}},
+              TC_FIELD(struct crash_place, pid)},
+             [PLACE_OF_JOB] = {TC_FIELD(struct crash_place, pod),
+                               TC_FIELD(struct crash_place, node),
+                               TC_FIELD(struct crash_place, pid),
+                               TC_FIELD(struct crash_place, job)}},
 };
 
 /* What an event without the name of its job is kept under. */
@@ -266,12 +274,22 @@ static void on_step(struct crash_state *st, const struct tc_event *ev)
 
 static tc_status keep_place(struct crash_state *st, const struct crash_place *key)
 {
-    struct crash_place *p = tc__window_get(&st->places, key);
-    if (p != NULL && (key->job.len == 0 || tc_slice_eq(p->job, key->job))) {
-        p->rank = p->rank == key->rank && tc_slice_eq(p->full, key->full) ? p->rank : -1;
+    const struct crash_place *last = tc__window_get(&st->places, key);
+    struct crash_place *p =
+        tc__window_get_by(&st->places, key->job.len == 0 ? PLACE_OF_ANY : PLACE_OF_JOB, key);
+    if (p == NULL) {
+        p = tc__window_add(&st->places, key, st->base.now_ns);
+        if (p == NULL) {
+            return TC_E_NOMEM;
+        }
+        tc__window_index(&st->places, PLACE_OF_JOB, p);
         return TC_OK;
     }
-    return tc__window_add(&st->places, key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
+    p->rank = p->rank == key->rank && tc_slice_eq(p->full, key->full) ? p->rank : -1;
+    if (p != last) {
+        tc__window_index(&st->places, PLACE_OF_ANY, p);
+    }
+    return TC_OK;
 }
 
 /* Which rank a pod runs, or a process is. */

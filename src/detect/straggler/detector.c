@@ -349,7 +349,7 @@ static const struct tc_knob PARAMS[] = {
 static uint64_t held_bytes(const void *state)
 {
     const struct straggler *st = state;
-    return st->cohorts.size + st->name_count * sizeof *st->names +
+    return tc_ring_touched(&st->cohorts) + st->name_count * sizeof *st->names +
            st->job_count * sizeof *st->jobs + st->rank_count * sizeof *st->ranks +
            st->lane_count * sizeof *st->lanes + st->seat_count * sizeof *st->seats;
 }

@@ -287,6 +287,28 @@ static void the_value_zero_aborts(void **state)
     assert_true(aborts(add_zero));
 }
 
+/* Of both halves, as much as ever was in use; a small map that lives on keeps the memory. */
+static void what_was_touched_is_counted(void **state)
+{
+    (void)state;
+    struct tc_map m;
+    assert_true(tc_map_init(&m, &arena, 20000));
+    size_t least = tc_map_touched(&m);
+    assert_int_equal(least, (m.mask + 1) * sizeof *m.slots);
+    size_t most = m.mask;
+    for (uint64_t i = 1; i <= 100000; i++) {
+        uint64_t live = i < 50000 ? 2000 : 20; /* entries */
+        assert_true(tc_map_add(&m, tc_hash_mix(i, 3), i, i < live ? 0 : i - live));
+        most = m.mask > most ? m.mask : most;
+    }
+    assert_true(m.mask < most && most < m.mask_max);
+    assert_in_range(tc_map_touched(&m), (most + 1) * sizeof *m.slots,
+                    2 * (most + 1) * sizeof *m.slots);
+    size_t touched = tc_map_touched(&m);
+    tc_map_reset(&m);
+    assert_int_equal(tc_map_touched(&m), touched);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -302,6 +324,7 @@ int main(void)
         TEST(stale_entries_are_seen_until_the_room_is_needed),
         TEST(the_map_grows_to_its_room_and_shrinks_to_its_content),
         TEST(reset_forgets_everything),
+        TEST(what_was_touched_is_counted),
         TEST(a_full_moving_window_seldom_rebuilds),
         TEST(the_value_zero_aborts),
     };

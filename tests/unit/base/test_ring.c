@@ -350,6 +350,54 @@ static void a_growing_ring_uses_what_its_records_need(void **state)
     assert_int_equal(r.size, 16 << 10);
 }
 
+/* Bytes that are not as they were before. */
+static size_t changed(const struct tc_ring *r, unsigned char before)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->size_max; i++) {
+        count += r->block[i] != before;
+    }
+    return count;
+}
+
+/* In a ring that holds little, then more than it began with, then little again. */
+static void what_was_touched_is_what_was_written(void **state)
+{
+    (void)state;
+    enum { UNTOUCHED = 0xa5, SLACK = 512 }; /* what a filler skips at the end of a round */
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t random = seed;
+        size_t sparse = 0; /* how often less was touched than is in use */
+        struct tc_ring r;
+        tc_arena_fini(&arena);
+        tc_arena_init(&arena, "ring", block, sizeof block);
+        assert_true(tc_ring_init_growing(&r, &arena, 32 << 10));
+        memset(r.block, UNTOUCHED, r.size_max);
+        assert_int_equal(tc_ring_touched(&r), 0);
+        for (int i = 0; i < 800; i++) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            size_t len = 8 + (size_t)(random >> 33) % 300;
+            size_t most = i < 300 ? 3000 : i < 600 ? 20000 : 100;
+            struct tc_ring_shift shift;
+            uint64_t pos = 0;
+            while (r.head - r.tail > most) {
+                tc_ring_pop(&r);
+            }
+            while (!tc_ring_has_room(&r, tc_ring_need(len)) && tc_ring_grow(&r, &shift)) {
+            }
+            memset(tc_ring_push(&r, len, &pos), 1, len);
+            size_t count = changed(&r, UNTOUCHED);
+            assert_in_range(tc_ring_touched(&r) + HEADER, count, count + SLACK);
+            sparse += count + 4096 < r.size;
+            if (i == 150 || i == 450 + (int)seed) { /* all of it expires */
+                tc_ring_clear(&r);
+                assert_in_range(tc_ring_touched(&r) + HEADER, count, count + SLACK);
+            }
+        }
+        assert_true(sparse > 10);
+    }
+}
+
 /* The same as above in a ring that begins small and grows before it would drop. */
 static void a_ring_that_grows_agrees_with_a_list(void **state)
 {
@@ -480,6 +528,7 @@ int main(void)
         TEST(reset_empties_the_ring_and_old_names_stay_stale),
         TEST(random_pushes_and_pops_agree_with_a_list),
         TEST(a_growing_ring_uses_what_its_records_need),
+        TEST(what_was_touched_is_what_was_written),
         TEST(a_ring_that_grows_agrees_with_a_list),
         TEST(following_a_record_is_walking_on),
         TEST(broken_promises_abort),

@@ -397,6 +397,30 @@ static void a_process_that_two_nodes_have_is_nobody(void **state)
     assert_int_equal(only(h)->scope.rank, -1);
 }
 
+/* Their workers have the same numbers, and tell by turns, for days. */
+static void jobs_that_share_roles_are_kept_once_each(void **state)
+{
+    struct tc_harness *h = *state;
+    static const char *const jobs[] = {"llm-a", "llm-b"};
+    static const char *const pods[] = {"llm-a-worker-3", "llm-b-worker-3"};
+    uint64_t bytes = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct tc_event ev = place(i % 2 == 0 ? 24 : 7, "n1", -1);
+        ev.scope.job = tc_slice_cstr(jobs[i % 2]);
+        ev.scope.pod = tc_slice_cstr(pods[i % 2]);
+        feed(h, ev);
+        bytes = i == 100 ? tc_harness_stats(h).window_bytes : bytes;
+    }
+    assert_int_equal(tc_harness_stats(h).window_bytes, bytes);
+    assert_int_equal(tc_harness_stats(h).dropped, 0);
+    /* Who said it last is meant where no job is named. */
+    struct tc_event ev = told(5, -1, "process");
+    ev.exit.signal = 11;
+    ev.scope.pod = TC_LIT("worker-3");
+    feed(h, ev);
+    assert_int_equal(only(h)->scope.rank, 7);
+}
+
 static void the_node_is_that_of_any_word_of_the_rank(void **state)
 {
     struct tc_harness *h = *state;
@@ -599,6 +623,7 @@ int main(void)
         TEST(a_container_that_hit_its_memory_limit_failed_by_itself),
         TEST(a_process_is_the_rank_that_a_list_gives_it),
         TEST(a_process_that_two_nodes_have_is_nobody),
+        TEST(jobs_that_share_roles_are_kept_once_each),
         TEST(the_node_is_that_of_any_word_of_the_rank),
         TEST(a_handler_of_the_same_signal_names_the_node),
         TEST(consequences_in_another_log_are_not_told),
