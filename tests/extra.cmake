@@ -7,9 +7,8 @@ endif()
 
 set(replay "${CMAKE_SOURCE_DIR}/tests/replay")
 
-# What must hold in any order, over restarts, and whoever else sends. With sanitizers for some worlds
-# and restarts, which find what is wrong with memory; for all of them in the release build, which
-# takes a tenth of the time for each.
+# Random worlds, and floods that fill the memory of a detector: with sanitizers some of them, which
+# find what is wrong with memory; all of them in the release build, in a quarter of the time.
 if(NOT TC_TESTS)
   set(support "${CMAKE_SOURCE_DIR}/tests/support")
   add_library(tc_testing STATIC EXCLUDE_FROM_ALL
@@ -17,58 +16,55 @@ if(NOT TC_TESTS)
   target_include_directories(tc_testing PUBLIC "${CMAKE_SOURCE_DIR}/tests")
   target_link_libraries(tc_testing PUBLIC tc_rooms)
 endif()
-set(programs order/order_worlds live/live_replay live/live_blind)
-if(TC_TESTS)
-  list(APPEND programs order/order_replay)
-endif()
-foreach(program IN LISTS programs)
-  cmake_path(GET program FILENAME name)
-  add_executable(${name} tests/${program}.c)
+
+# tc_replaying_program(<folder> <name> <what else to build it with>)
+function(tc_replaying_program folder name)
+  add_executable(${name} ${ARGN} tests/${folder}/${name}.c)
   target_link_libraries(${name} PRIVATE tc_testing)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  if(NOT TC_TESTS)
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
-    add_dependencies(tc_gates ${name})
-  endif()
-endforeach()
+endfunction()
 
-if(TC_TESTS)
-  set(worlds 250)
-  set(restarts 1)
-  set(order_label order)
-  set(live_label live)
-else()
-  set(worlds 2000)
-  set(restarts 3)
-  set(order_label gate)
-  set(live_label gate)
-endif()
 file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
-# Windows that few events fill: these with sanitizers too.
-set(small_windows checkpoint_stall dataloader_hang host_oom network_link_fault pod_evicted)
+set(patterns)
 foreach(file IN LISTS scripts)
   cmake_path(GET file PARENT_PATH folder)
   cmake_path(GET folder FILENAME pattern)
-  # A daemon says of the events of a case what detect says, restarted or not.
-  tc_add_test(NAME live.${pattern} COMMAND live_replay ${restarts} ${pattern} LABELS ${live_label})
-  # No sender blinds a detector for the others. As many events as fill its memory.
-  if(pattern IN_LIST small_windows)
-    tc_add_test(NAME blind.${pattern} COMMAND live_blind 10000 ${pattern} LABELS ${live_label})
-  elseif(NOT pattern STREQUAL story AND NOT TC_TESTS)
-    tc_add_test(NAME blind.${pattern} COMMAND live_blind 36000 ${pattern} LABELS ${live_label})
-  endif()
-  # The order of events does not matter: shuffles the events of its cases.
-  if(TC_TESTS)
-    tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS ${order_label})
-  endif()
+  list(APPEND patterns ${pattern})
 endforeach()
-tc_add_test(NAME order_worlds COMMAND order_worlds 0 ${worlds} ties LABELS ${order_label})
-tc_add_test(NAME order_worlds_lagging COMMAND order_worlds 0 300 lagging LABELS ${order_label})
 
-if(NOT TC_TESTS)
+# The order of events does not matter. No sender blinds a detector for the others: blind.<pattern>, with
+# as many events as fill its memory.
+set(small_windows checkpoint_stall dataloader_hang host_oom network_link_fault pod_evicted)
+if(TC_TESTS)
+  tc_replaying_program(order order_worlds)
+  tc_replaying_program(live live_blind)
+  foreach(pattern IN LISTS small_windows)
+    tc_add_test(NAME blind.${pattern} COMMAND live_blind 10000 ${pattern} LABELS live)
+  endforeach()
+  tc_add_test(NAME order_worlds COMMAND order_worlds 0 250 ties LABELS order)
+  tc_add_test(NAME order_worlds_lagging COMMAND order_worlds 0 300 lagging LABELS order)
+else()
+  tc_replaying_program(order order_worlds EXCLUDE_FROM_ALL)
+  tc_replaying_program(live live_blind EXCLUDE_FROM_ALL)
+  add_dependencies(tc_gates order_worlds live_blind)
+  foreach(pattern IN LISTS patterns)
+    if(NOT pattern IN_LIST small_windows AND NOT pattern STREQUAL story)
+      tc_add_test(NAME blind.${pattern} COMMAND live_blind 36000 ${pattern} LABELS gate)
+    endif()
+  endforeach()
+  tc_add_test(NAME order_worlds COMMAND order_worlds 0 2000 ties LABELS gate)
   return()
 endif()
+
+# order.<pattern> shuffles the events of its cases. A daemon says of them what detect says, restarted
+# or not: live.<pattern>.
+tc_replaying_program(order order_replay)
+tc_replaying_program(live live_replay)
+foreach(pattern IN LISTS patterns)
+  tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS order)
+  tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
+endforeach()
 
 # A test never writes into the source tree, not even compiled Python.
 set(python "${tc_python}" -B)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_replay RESTARTS PATTERN [CASE]: the cases of tests/replay/PATTERN, as a daemon would see them: events
+ * live_replay PATTERN [CASE]: the cases of tests/replay/PATTERN, as a daemon would see them: events
  * as they arrive, dumps as files that are given whole. What was told last of each incident must be
  * what `tracecore detect` says, with the same incident ids; and it must be the same when the
  * daemon ends at some moment and another one goes on from what was told and a replay.
@@ -23,7 +23,7 @@
 #define JITTER_NS (15 * MS)
 /* After the last event: what detectors wait for to see whether more comes. */
 #define TAIL_NS (100 * TC_SECOND)
-#define RESTARTS_MAX 100
+#define RESTARTS 3
 /* Between the ends of files that somebody gives one by one. */
 #define SLOW_NS (3 * TC_SECOND)
 #define INCIDENTS_MAX 256
@@ -53,7 +53,6 @@ struct world {
 
 static struct tc_event events[TC_ORDER_EVENTS_MAX];
 static struct world world;
-static unsigned restarts;
 static struct tc_order order;
 static char (*told)[TC_ORDER_OUT_BYTES]; /* by a child */
 
@@ -302,7 +301,7 @@ static unsigned check_case(const char *name)
     order.count = world.replay.count;
     expect(&world, &config, false);
     uint64_t seed = 1;
-    unsigned runs = is_undated(&world.replay) ? 0 : restarts + 1;
+    unsigned runs = is_undated(&world.replay) ? 0 : RESTARTS + 1;
     for (unsigned i = 0; i < runs; i++) {
         size_t count = world.replay.count;
         size_t stop = i == 0 || count == 0 ? count : tc_order_random(&seed) % count;
@@ -334,18 +333,16 @@ int main(int argc, char **argv)
 {
     struct dirent **names = NULL;
     unsigned failed = 0;
-    need(argc >= 3, "usage: live_replay RESTARTS PATTERN [CASE]", "");
-    restarts = (unsigned)strtoul(argv[1], NULL, 10);
-    need(restarts > 0 && restarts <= RESTARTS_MAX, "RESTARTS is 1 to 100", argv[1]);
+    need(argc >= 2, "usage: live_replay PATTERN [CASE]", "");
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     need(told != MAP_FAILED, "no memory", "");
-    int count = tc_replay_case_list(argv[2], &names);
+    int count = tc_replay_case_list(argv[1], &names);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
-        if (argc < 4 || strcmp(argv[3], name) == 0) {
+        if (argc < 3 || strcmp(argv[2], name) == 0) {
             need(chdir(name) == 0, "cannot go there", name);
             unsigned bad = check_case(name);
-            (void)printf("%s: %u runs, %u differ\n", name, 2 * restarts + 2, bad);
+            (void)printf("%s: %u runs, %u differ\n", name, 2 * RESTARTS + 2u, bad);
             failed += bad;
             need(chdir("..") == 0, "cannot go back", name);
         }
