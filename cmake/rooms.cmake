@@ -138,6 +138,14 @@ foreach(room answers bench cli config mcp net observe outbox server)
   endif()
 endforeach()
 
+# With sanitizers, optimising takes half as long again as compiling. It is not worth that in rooms where
+# no test spends its time.
+if(TC_SANITIZE AND NOT TC_FUZZ)
+  foreach(room answers bench cli config diagnose mcp probe publish report run server source)
+    target_compile_options(tc_${room} PRIVATE -O0)
+  endforeach()
+endif()
+
 # Optimises rooms across their files, once, into one object that every program links in place of their
 # libraries. To optimise each of two programs as a whole took twice the processor time or more for
 # code that is hardly faster (docs/performance.md), and tracecore-bench measures the very code that ships.
