@@ -2,8 +2,8 @@
 #include "server/sources/positions.h"
 
 #include "base/format.h"
+#include "base/os/block.h"
 #include "base/os/io.h"
-#include "base/table/grow.h"
 #include "evidence/store.h"
 #include "source/source.h"
 #include "stored/batch_name.h"
@@ -239,26 +239,46 @@ static tc_status write_file(const struct tc_positions *p, struct tc_slice text,
     return status;
 }
 
-/* With the lock. */
-static void write_summary(const struct tc_positions *p, struct tc_grow *out)
+/* Of the summary, at most. */
+static size_t summary_bytes(const struct tc_positions *p)
 {
-    tc_grow_format(out, "{} {} {}\n", MAGIC, VERSION, p->number);
+    size_t bytes = sizeof MAGIC + 64;
+    for (size_t i = 0; i < p->slots; i++) {
+        bytes += p->entries[i] == NULL ? 0 : p->entries[i]->len + (size_t)1;
+    }
+    return bytes;
+}
+
+/*
+ * With the lock. In a block: whichever thread is there every few seconds saves, and malloc would
+ * keep the memory in the arenas of all of them. NULL when there is no memory.
+ */
+static struct tc_block *write_summary(const struct tc_positions *p, struct tc_slice *out)
+{
+    struct tc_block *block = tc_block_new(summary_bytes(p));
+    if (block == NULL) {
+        return NULL;
+    }
+    struct tc_buf b = tc_buf_make((char *)block->bytes, block->size);
+    (void)tc_format(&b, "{} {} {}\n", MAGIC, VERSION, p->number);
     for (size_t i = 0; i < p->slots; i++) {
         if (p->entries[i] != NULL) {
-            tc_grow_format(out, "{}\n", tc_slice_make(p->entries[i]->text, p->entries[i]->len));
+            tc_buf_str(&b, tc_slice_make(p->entries[i]->text, p->entries[i]->len));
+            tc_buf_char(&b, '\n');
         }
     }
-    uint64_t hash = tc_slice_hash(tc_buf_slice(&out->buf), VERSION);
-    if (tc_grow_room(out, 32)) {
-        tc_buf_lit(&out->buf, "end ");
-        tc_buf_hex(&out->buf, hash, 16);
-        tc_buf_char(&out->buf, '\n');
-    }
+    uint64_t hash = tc_slice_hash(tc_buf_slice(&b), VERSION);
+    tc_buf_lit(&b, "end ");
+    tc_buf_hex(&b, hash, 16);
+    tc_buf_char(&b, '\n');
+    *out = tc_buf_slice(&b);
+    return block;
 }
 
 tc_status tc_positions_save(struct tc_positions *p, struct tc_error *err)
 {
-    struct tc_grow text = {0};
+    struct tc_slice text = TC_EMPTY;
+    struct tc_block *block = NULL;
     if (pthread_mutex_trylock(&p->saver) != 0) {
         return TC_OK;
     }
@@ -266,20 +286,20 @@ tc_status tc_positions_save(struct tc_positions *p, struct tc_error *err)
     bool is_changed = p->is_changed;
     p->is_changed = false;
     if (is_changed) {
-        write_summary(p, &text);
+        block = write_summary(p, &text);
     }
     (void)pthread_mutex_unlock(&p->lock);
     tc_status status = TC_OK;
     if (is_changed) {
-        status = text.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for positions of sources")
-                             : write_file(p, tc_buf_slice(&text.buf), err);
+        status = block == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for positions of sources")
+                               : write_file(p, text, err);
     }
     if (status != TC_OK) {
         (void)pthread_mutex_lock(&p->lock);
         p->is_changed = true;
         (void)pthread_mutex_unlock(&p->lock);
     }
-    tc_grow_fini(&text);
+    tc_block_free(block);
     (void)pthread_mutex_unlock(&p->saver);
     return status;
 }
