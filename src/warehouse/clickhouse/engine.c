@@ -201,6 +201,10 @@ static tc_status parquet(void *engine, enum tc_table table, size_t time_column, 
     size_t used = 0;
     tc__ch_client_calm(&ch->client);
     tc_table_select(&sql, table);
+    if (before_us != INT64_MIN) {
+        tc_grow_format(&sql, " WHERE \"{}\" < make_timestamp({})",
+                       tc_table_info(table)->columns[time_column].name, before_us);
+    }
     struct tc_query all = {.sql = tc_grow_slice(&sql)};
     tc_status status = sql.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a query")
                                   : get_ready(ch, &all, &none, &used, err);

@@ -12,6 +12,7 @@
 #include "base/json/out.h"
 #include "warehouse/clickhouse/clickhouse_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,10 +20,8 @@
 #define BLOCK_ROWS 100000
 #define BLOCK_BYTES ((size_t)32 << 20)
 #define ENTRIES_MAX ((size_t)1 << 20)
-/* A number is the millisecond in which it was drawn, and chance. */
-#define ID_CHANCE_BITS 22
 /* Lines of the ledger in one statement. More would be no longer one insert for ClickHouse. */
-#define LEDGER_BYTES_MAX ((size_t)8 << 20)
+#define LEDGER_BYTES_MAX ((size_t)64 << 20)
 
 static tc_status no_memory(struct tc_error *err)
 {
@@ -36,8 +35,8 @@ static tc_status next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
     if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance) {
         return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
     }
-    uint64_t id = (uint64_t)(tc_wall_ns() / 1000000) << ID_CHANCE_BITS |
-                  (chance & ((UINT32_C(1) << ID_CHANCE_BITS) - 1));
+    uint64_t id = (uint64_t)(tc_wall_ns() / 1000000) << TC__CH_CHANCE_BITS |
+                  (chance & ((UINT32_C(1) << TC__CH_CHANCE_BITS) - 1));
     ch->last_id = id > ch->last_id ? id : ch->last_id + 1;
     *out = ch->last_id;
     return TC_OK;
@@ -172,6 +171,34 @@ tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows 
 
 /* ---- rows that go ---- */
 
+/* How many blocks were dropped so far. */
+static tc_status count_drops(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
+{
+    struct tc_grow sql = {0};
+    *out = 0;
+    tc_grow_format(&sql,
+                   "SELECT count() FROM " TC__CH_LEDGER " WHERE kind = {} FORMAT TabSeparated",
+                   (int)TC__CH_DROP);
+    tc_status status =
+        sql.failed ? no_memory(err) : tc__ch_int(&ch->client, tc_grow_slice(&sql), out, err);
+    tc_grow_fini(&sql);
+    return status;
+}
+
+/* Rows of a dropped block that stay were written anew: not by two at a time. */
+static tc_status check_drops(struct tc__ch *ch, struct tc_error *err)
+{
+    uint64_t now = 0;
+    if (ch->drop_count == 0) {
+        return TC_OK;
+    }
+    TC_TRY(count_drops(ch, &now, err));
+    return now == ch->drops_seen ? TC_OK
+                                 : tc_fail(err, TC_E_USAGE, 0,
+                                           "somebody else forgets rows in this ClickHouse at the "
+                                           "same time; nothing was changed, try again");
+}
+
 static void put_forget(struct tc_grow *g, const struct tc_forget *what)
 {
     const struct tc_table_info *info = tc_table_info(what->table);
@@ -207,14 +234,11 @@ tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *ou
 {
     struct tc__ch *ch = engine;
     struct tc__ch_entry entry = {.kind = TC__CH_FORGET, .table = what->table};
-    if (tc__ch_is_large(what->table)) {
-        return tc_fail(err, TC_E_UNSUPPORTED, 0,
-                       "rows of %s are not deleted one by one in ClickHouse; drop its partitions, "
-                       "which are months (docs/clickhouse.md)",
-                       tc_table_info(what->table)->name);
-    }
     /* What was appended before goes too. */
     TC_TRY(tc__ch_flush(ch, what->table, err));
+    if (tc__ch_is_large(what->table)) {
+        return tc__ch_forget_large(ch, what, out_count, err);
+    }
     TC_TRY(next_id(ch, &entry.id, err));
     put_forget(&entry.detail, what);
     tc_status status = entry.detail.failed
@@ -228,10 +252,36 @@ tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *ou
     return status;
 }
 
+/* A block that this transaction has sent: its line is taken back. */
+static bool take_back(struct tc__ch *ch, uint64_t id)
+{
+    for (size_t i = 0; id > ch->begun_id && i < ch->entry_count; i++) {
+        if (ch->entries[i].id == id && ch->entries[i].kind == TC__CH_ROWS) {
+            ch->entries[i] = ch->entries[--ch->entry_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+tc_status tc__ch_drop(struct tc__ch *ch, enum tc_table table, uint64_t id, uint64_t rows,
+                      struct tc_error *err)
+{
+    struct tc__ch_entry entry = {.id = id, .kind = TC__CH_DROP, .table = table, .rows = rows};
+    if (take_back(ch, id)) {
+        return TC_OK;
+    }
+    if (ch->drop_count++ == 0) {
+        TC_TRY(count_drops(ch, &ch->drops_seen, err));
+    }
+    return add_entry(ch, &entry, err);
+}
+
 /* ---- transactions ---- */
 
 static void drop_entries(struct tc__ch *ch)
 {
+    ch->drop_count = 0;
     for (size_t i = 0; i < ch->entry_count; i++) {
         tc_grow_fini(&ch->entries[i].detail);
     }
@@ -248,6 +298,7 @@ tc_status tc__ch_begin(void *engine, struct tc_error *err)
     TC_TRY(tc__ch_look(ch, err));
     TC_TRY(tc__ch_refresh(ch, wanted, err));
     TC_TRY(tc__engine_duckdb.begin(ch->local, err));
+    ch->begun_id = ch->last_id;
     ch->in_transaction = true;
     return TC_OK;
 }
@@ -289,6 +340,19 @@ static tc_status write_ledger(struct tc__ch *ch, struct tc_error *err)
     return status;
 }
 
+/* The rows are gone for all who ask; that they still take space is no reason to fail. */
+static void tidy(struct tc__ch *ch)
+{
+    struct tc_error err = {0};
+    if (tc__ch_tidy(ch, &err) != TC_OK && ch->client.says != NULL) {
+        char text[TC_ERROR_MESSAGE_MAX + 96];
+        (void)snprintf(text, sizeof text,
+                       "the rows are forgotten; their space is freed next time, now it failed: %s",
+                       err.message);
+        ch->client.says(ch->client.says_context, text);
+    }
+}
+
 tc_status tc__ch_commit(void *engine, struct tc_error *err)
 {
     struct tc__ch *ch = engine;
@@ -296,6 +360,7 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
     for (size_t i = 0; i < TC_TABLE_COUNT && status == TC_OK; i++) {
         status = tc__ch_flush(ch, (enum tc_table)i, err);
     }
+    status = status == TC_OK ? check_drops(ch, err) : status;
     if (status == TC_OK && ch->entry_count > 0) {
         status = write_ledger(ch, err);
     }
@@ -307,10 +372,15 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
         tc__ch_mirror_add(ch, &ch->entries[i]);
         ch->parts[ch->entries[i].table].there = false;
     }
+    bool has_drops = ch->drop_count > 0;
     drop_entries(ch);
     ch->in_transaction = false;
     ch->looked_ns = 0;
-    return tc__engine_duckdb.commit(ch->local, err);
+    TC_TRY(tc__engine_duckdb.commit(ch->local, err));
+    if (has_drops) {
+        tidy(ch);
+    }
+    return TC_OK;
 }
 
 void tc__ch_write_fini(struct tc__ch *ch)
