@@ -4,7 +4,8 @@
  * a DuckDB in memory, the same engine as ever, which is filled with the rows that a question needs.
  * docs/internals/clickhouse.md says why, and what may be asked.
  *
- * url.c, client.c, explain.c: the server. binary.c: rows as bytes. schema.c: tables. write.c:
+ * url.c, client.c, explain.c: the server. binary.c, block.c: rows as bytes. lane.c: blocks on their
+ * way. schema.c: tables. write.c:
  * transactions. forget.c, tidy.c: rows of the large tables that go. mirror.c: the small tables,
  * kept whole. plan.c, fetch.c: the parts of the large ones that a query reads. stretch.c: their
  * rows by time. sums.c: telemetry added up over there. engine.c: the rest.
@@ -18,6 +19,8 @@
 #include "warehouse/clickhouse/client_priv.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 #include "warehouse/engine_priv.h"
+
+#include <pthread.h>
 
 #define TC__CH_LEDGER "tracecore_ledger"
 #define TC__CH_VERSIONS "tracecore_schema"
@@ -38,12 +41,20 @@ struct tc__ch_entry {
     struct tc_grow detail; /* of FORGET: which rows, as JSON */
 };
 
-/* Rows on their way: a block. */
-struct tc__ch_lane {
+/* A block that another thread sends, while the next one is filled. */
+struct tc__ch_flight {
+    /* For inserts only: a connection that a question has left would be made anew by libcurl when it
+     * has ended, and the rows sent twice. */
+    struct tc__ch_client client;
+    bool is_on;
+    pthread_t thread;
+    enum tc_table table;
+    uint64_t id;
+    struct tc__ch_block rows; /* to be sent again, if it is not known whether they arrived */
+    struct tc_grow sql;
     struct tc_grow body;
-    uint32_t *starts; /* of each row, where the number of its block is */
-    size_t cap;
-    size_t row_count;
+    tc_status status;
+    struct tc_error err;
 };
 
 /* What the ledger said of a table when it was last looked at. */
@@ -86,8 +97,9 @@ struct tc__ch {
     uint64_t begun_id;   /* the last one before it */
     uint64_t drops_seen; /* in the ledger, before it dropped any */
     size_t drop_count;   /* of entries */
-    struct tc__ch_lane lanes[TC_TABLE_COUNT];
-    struct tc__ch_lane series_lane;
+    struct tc__ch_block lanes[TC_TABLE_COUNT];
+    struct tc__ch_block series_lane;
+    struct tc__ch_flight flight;
     struct tc__scope_map sent; /* series that are there */
     struct tc__ch_entry *entries;
     size_t entry_count;
@@ -108,16 +120,26 @@ void tc__ch_put_text(struct tc_grow *g, struct tc_slice text);
 TC_CHECKED tc_status tc__ch_migrate(struct tc__ch *ch, enum tc_warehouse_mode mode,
                                     struct tc_error *err);
 
-/* ---- write.c ---- */
+/* ---- lane.c ---- */
 TC_CHECKED tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows *rows,
                                    struct tc_error *err);
+/* All rows of a table that were appended are there behind it, as entries. */
+TC_CHECKED tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err);
+/* No rows are on their way any more. */
+void tc__ch_lanes_reset(struct tc__ch *ch);
+void tc__ch_lanes_fini(struct tc__ch *ch);
+
+/* ---- write.c ---- */
+/* A number for a block. Larger than any that this connection has seen: what is forgotten is what
+ * came before. */
+TC_CHECKED tc_status tc__ch_next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err);
+TC_CHECKED tc_status tc__ch_add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
+                                      struct tc_error *err);
 TC_CHECKED tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *out_count,
                                    struct tc_error *err);
 /* A block of rows is there no longer. */
 TC_CHECKED tc_status tc__ch_drop(struct tc__ch *ch, enum tc_table table, uint64_t id, uint64_t rows,
                                  struct tc_error *err);
-/* Sends the rows of a table that wait. */
-TC_CHECKED tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err);
 TC_CHECKED tc_status tc__ch_begin(void *engine, struct tc_error *err);
 TC_CHECKED tc_status tc__ch_commit(void *engine, struct tc_error *err);
 void tc__ch_rollback(void *engine);

@@ -32,6 +32,7 @@ static tc_status open_all(struct tc__ch *ch, struct tc_error *err)
 {
     void *local = NULL;
     TC_TRY(tc__ch_client_open(&ch->client, &ch->url, 0, &ch->config, err));
+    TC_TRY(tc__ch_client_open(&ch->flight.client, &ch->url, 0, &ch->config, err));
     TC_TRY(tc__ch_client_greet(&ch->client, err));
     TC_TRY(tc__ch_migrate(ch, ch->config.mode, err));
     TC_TRY(tc__duckdb_open_scratch(&ch->config, &local, err));
@@ -50,6 +51,7 @@ static tc_status open_with(const struct tc_warehouse_config *config, const struc
     }
     ch->url = *url;
     ch->client.wake_fd = -1;
+    ch->flight.client.wake_fd = -1;
     ch->config = *config;
     ch->data_dir = strdup(config->data_dir);
     ch->config.data_dir = ch->data_dir;
@@ -189,6 +191,7 @@ static void interrupt(void *engine)
 {
     struct tc__ch *ch = engine;
     tc__ch_client_interrupt(&ch->client);
+    tc__ch_client_interrupt(&ch->flight.client);
     tc__engine_duckdb.interrupt(ch->local);
 }
 

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define BLOCK_ROWS 100000
-#define BLOCK_BYTES ((size_t)32 << 20)
 #define ENTRIES_MAX ((size_t)1 << 20)
 /* Lines of the ledger in one statement. More would be no longer one insert for ClickHouse. */
 #define LEDGER_BYTES_MAX ((size_t)64 << 20)
@@ -28,8 +26,7 @@ static tc_status no_memory(struct tc_error *err)
     return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows on their way to ClickHouse");
 }
 
-/* Larger than any that this connection has seen: what is forgotten is what came before. */
-static tc_status next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
+tc_status tc__ch_next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
 {
     uint32_t chance = 0;
     if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance) {
@@ -42,7 +39,7 @@ static tc_status next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
     return TC_OK;
 }
 
-static tc_status add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
+tc_status tc__ch_add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
                            struct tc_error *err)
 {
     if (tc_grow_items(ch->entries, ch->entry_cap, ch->entry_count + 1, ENTRIES_MAX) != TC_OK) {
@@ -50,123 +47,6 @@ static tc_status add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
     }
     ch->entries[ch->entry_count++] = *entry;
     return TC_OK;
-}
-
-/* ---- blocks ---- */
-
-static void reset_lane(struct tc__ch_lane *lane)
-{
-    tc_buf_reset(&lane->body.buf);
-    lane->body.failed = false;
-    lane->row_count = 0;
-}
-
-static tc_status add_row(struct tc__ch_lane *lane, const struct tc__ch_layout *layout,
-                         const struct tc_rows *rows, size_t row, uint64_t series,
-                         struct tc_error *err)
-{
-    if (tc_grow_items(lane->starts, lane->cap, lane->row_count + 1, SIZE_MAX) != TC_OK) {
-        return no_memory(err);
-    }
-    lane->starts[lane->row_count++] = (uint32_t)lane->body.buf.len;
-    tc__ch_put_row(&lane->body, layout, rows, row, 0, series);
-    return lane->body.failed ? no_memory(err) : TC_OK;
-}
-
-static void put_insert(struct tc_grow *sql, const struct tc__ch_layout *l)
-{
-    tc_grow_format(sql, "INSERT INTO {} (", l->name);
-    for (size_t i = 0; i < l->column_count; i++) {
-        tc_grow_format(sql, "{}`{}`", i == 0 ? "" : ", ", l->columns[i].name);
-    }
-    tc_grow_lit(sql, ") FORMAT RowBinary");
-}
-
-/* Sends a lane until it is there. numbered: each attempt is another block, *out_id the last. */
-static tc_status send_lane(struct tc__ch *ch, struct tc__ch_lane *lane,
-                           const struct tc__ch_layout *layout, bool numbered, uint64_t *out_id,
-                           struct tc_error *err)
-{
-    struct tc_grow sql = {0};
-    struct tc__ch_wait wait = {0};
-    tc_status status = TC_OK;
-    put_insert(&sql, layout);
-    do {
-        if (numbered) {
-            status = next_id(ch, out_id, err);
-            for (size_t i = 0; status == TC_OK && i < lane->row_count; i++) {
-                memcpy(lane->body.buf.data + lane->starts[i], out_id, sizeof *out_id);
-            }
-        }
-        status = sql.failed        ? no_memory(err)
-                 : status == TC_OK ? tc__ch_insert(&ch->client, tc_grow_slice(&sql),
-                                                   tc_grow_slice(&lane->body), err)
-                                   : status;
-    } while (status == TC_E_AGAIN && tc__ch_wait(&ch->client, &wait, err));
-    tc_grow_fini(&sql);
-    return status == TC_E_AGAIN ? err->status : status;
-}
-
-static tc_status flush_series(struct tc__ch *ch, struct tc_error *err)
-{
-    uint64_t none = 0;
-    if (ch->series_lane.row_count == 0) {
-        return TC_OK;
-    }
-    /* A series is the same wherever it comes from: sent twice it is one row. */
-    tc_status status = send_lane(ch, &ch->series_lane, &ch->series, false, &none, err);
-    if (status != TC_OK) {
-        tc__scope_map_reset(&ch->sent);
-    }
-    reset_lane(&ch->series_lane);
-    return status;
-}
-
-tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err)
-{
-    struct tc__ch_lane *lane = &ch->lanes[table];
-    struct tc__ch_entry entry = {.kind = TC__CH_ROWS, .table = table, .rows = lane->row_count};
-    if (lane->row_count == 0) {
-        return TC_OK;
-    }
-    if (table == TC_TABLE_SLICE) {
-        TC_TRY(flush_series(ch, err));
-    }
-    tc_status status = send_lane(ch, lane, &ch->layouts[table], true, &entry.id, err);
-    reset_lane(lane);
-    return status == TC_OK ? add_entry(ch, &entry, err) : status;
-}
-
-/* ---- rows ---- */
-
-static tc_status add_series(struct tc__ch *ch, const struct tc_rows *rows, size_t row,
-                            uint64_t *out, struct tc_error *err)
-{
-    *out = tc__ch_series_of(&ch->series, rows, row);
-    struct tc__scope_key key = {0, *out};
-    if (tc__scope_map_get(&ch->sent, key) != 0) {
-        return TC_OK;
-    }
-    TC_TRY(add_row(&ch->series_lane, &ch->series, rows, row, *out, err));
-    return tc__scope_map_put(&ch->sent, key, 1) == TC_OK ? TC_OK : no_memory(err);
-}
-
-tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows *rows,
-                        struct tc_error *err)
-{
-    struct tc__ch *ch = engine;
-    struct tc__ch_lane *lane = &ch->lanes[table];
-    for (size_t i = 0; i < rows->count; i++) {
-        uint64_t series = 0;
-        if (table == TC_TABLE_SLICE) {
-            TC_TRY(add_series(ch, rows, i, &series, err));
-        }
-        TC_TRY(add_row(lane, &ch->layouts[table], rows, i, series, err));
-        if (lane->row_count >= BLOCK_ROWS || lane->body.buf.len >= BLOCK_BYTES) {
-            TC_TRY(tc__ch_flush(ch, table, err));
-        }
-    }
-    return tc__ch_is_large(table) ? TC_OK : tc__engine_duckdb.append(ch->local, table, rows, err);
 }
 
 /* ---- rows that go ---- */
@@ -239,13 +119,13 @@ tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *ou
     if (tc__ch_is_large(what->table)) {
         return tc__ch_forget_large(ch, what, out_count, err);
     }
-    TC_TRY(next_id(ch, &entry.id, err));
+    TC_TRY(tc__ch_next_id(ch, &entry.id, err));
     put_forget(&entry.detail, what);
     tc_status status = entry.detail.failed
                            ? no_memory(err)
                            : tc__engine_duckdb.forget(ch->local, what, out_count, err);
     if (status == TC_OK && *out_count > 0) {
-        status = add_entry(ch, &entry, err);
+        status = tc__ch_add_entry(ch, &entry, err);
         entry.detail = status == TC_OK ? (struct tc_grow){0} : entry.detail;
     }
     tc_grow_fini(&entry.detail);
@@ -274,7 +154,7 @@ tc_status tc__ch_drop(struct tc__ch *ch, enum tc_table table, uint64_t id, uint6
     if (ch->drop_count++ == 0) {
         TC_TRY(count_drops(ch, &ch->drops_seen, err));
     }
-    return add_entry(ch, &entry, err);
+    return tc__ch_add_entry(ch, &entry, err);
 }
 
 /* ---- transactions ---- */
@@ -294,6 +174,7 @@ tc_status tc__ch_begin(void *engine, struct tc_error *err)
     bool wanted[TC_TABLE_COUNT];
     memset(wanted, true, sizeof wanted);
     tc__ch_client_calm(&ch->client);
+    tc__ch_client_calm(&ch->flight.client);
     ch->looked_ns = 0;
     TC_TRY(tc__ch_look(ch, err));
     TC_TRY(tc__ch_refresh(ch, wanted, err));
@@ -307,11 +188,9 @@ void tc__ch_rollback(void *engine)
 {
     struct tc__ch *ch = engine;
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
-        reset_lane(&ch->lanes[i]);
         ch->parts[i].there = false; /* it may have been filled within the transaction */
     }
-    reset_lane(&ch->series_lane);
-    tc__scope_map_reset(&ch->sent);
+    tc__ch_lanes_reset(ch);
     drop_entries(ch);
     ch->in_transaction = false;
     ch->looked_ns = 0;
@@ -323,7 +202,7 @@ static tc_status write_ledger(struct tc__ch *ch, struct tc_error *err)
 {
     struct tc_grow sql = {0};
     uint64_t batch = 0;
-    TC_TRY(next_id(ch, &batch, err));
+    TC_TRY(tc__ch_next_id(ch, &batch, err));
     tc_grow_lit(&sql, "INSERT INTO " TC__CH_LEDGER " (tbl, id, batch, kind, rows, detail) VALUES");
     for (size_t i = 0; i < ch->entry_count; i++) {
         const struct tc__ch_entry *e = &ch->entries[i];
@@ -385,13 +264,7 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
 
 void tc__ch_write_fini(struct tc__ch *ch)
 {
-    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
-        tc_grow_fini(&ch->lanes[i].body);
-        free(ch->lanes[i].starts);
-    }
-    tc_grow_fini(&ch->series_lane.body);
-    free(ch->series_lane.starts);
-    tc__scope_map_reset(&ch->sent);
+    tc__ch_lanes_fini(ch);
     drop_entries(ch);
     free(ch->entries);
 }
