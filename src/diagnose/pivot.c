@@ -46,12 +46,13 @@ enum {
 
 /* One row per series. A GPU is on one node and in one pod: those are keys only where there is no
  * GPU. */
-#define SERIES_SUMS "sumKahan(mean) AS total, count(mean) AS counted"
+#define SERIES_SUMS "sum(mean) AS total, count(mean) AS counted"
 #define SERIES_OF "run_id = ?{} AND mean IS NOT NULL"
 #define SERIES_COLUMNS                                                                          \
     "max(family) AS family, metric, max(unit) AS unit, max(node_name) AS node_name, gpu_uuid, " \
     "rank_id, max(pod_uid) AS pod_uid, point, max(source_digest) AS digest, "                   \
-    "max(" TC_TELEMETRY_RUN_JOIN ") AS run_join, sumKahan(total) / sum(counted) AS mean"
+    "max(" TC_TELEMETRY_RUN_JOIN                                                                \
+    ") AS run_join, " TC_TELEMETRY_ROUND("sum(total) / sum(counted)") " AS mean"
 #define SERIES_GROUPS                                                                            \
     "GROUP BY metric, gpu_uuid, rank_id, point, CASE WHEN gpu_uuid IS NULL THEN node_name END, " \
     "CASE WHEN gpu_uuid IS NULL THEN pod_uid END"

@@ -222,8 +222,10 @@ TC_CHECKED tc_status tc__ch_read(void *engine, enum tc_table table, int64_t from
 
 /* ---- sums.c ---- */
 /* A query of telemetry_sql.h: the sums are made over there. *out_sql, for the local database, is
- * empty when the query is none, or rows have to be told apart first. */
-TC_CHECKED tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query,
+ * empty when the query is none. all: every slice that counts names its run; otherwise it adds up
+ * those too that are in the local table, which are to be those that do not. *out_binds_used: so
+ * many of the query's are not in it any more. */
+TC_CHECKED tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query, bool all,
                                  struct tc_grow *out_sql, size_t *out_binds_used,
                                  struct tc_error *err);
 

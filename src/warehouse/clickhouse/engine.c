@@ -126,8 +126,19 @@ static bool reads_nothing(const struct tc_query *query)
 /* Whether slices without a run could belong to those that are asked for. */
 static bool tells_all(const struct tc__ch_scan *scan)
 {
-    return tc_slice_find(tc_grow_slice(&scan->where), TC_LIT(" OR (run_id = ''")) == TC_NPOS &&
-           scan->where.buf.len > 0;
+    return tc_slice_find(tc_grow_slice(&scan->where), TC_LIT(" OR (run_id = ''")) == TC_NPOS;
+}
+
+/* Of what a scan asks for, the slices that name no run: their run is found here. */
+static tc_status fetch_unsaid(struct tc__ch *ch, const struct tc__ch_scan *scan,
+                              struct tc_error *err)
+{
+    struct tc__ch_scan unsaid = *scan;
+    unsaid.where = (struct tc_grow){0};
+    tc_grow_format(&unsaid.where, "({}) AND run_id = ''", tc_grow_slice(&scan->where));
+    tc_status status = tc__ch_fetch(ch, TC_TABLE_SLICE, &unsaid, err);
+    tc_grow_fini(&unsaid.where);
+    return status;
 }
 
 static tc_status fetch_large(struct tc__ch *ch, const struct tc_query *query,
@@ -136,8 +147,13 @@ static tc_status fetch_large(struct tc__ch *ch, const struct tc_query *query,
     struct tc__ch_plan plan;
     tc_status status = tc__ch_plan_make(ch, query, &plan, err);
     const struct tc__ch_scan *slices = &plan.scans[TC_TABLE_SLICE];
-    if (status == TC_OK && slices->is_read && tells_all(slices)) {
-        status = tc__ch_sums(ch, query, out_sql, out_binds_used, err);
+    bool is_some = slices->is_read && slices->where.buf.len > 0;
+    if (status == TC_OK && is_some) {
+        bool all = tells_all(slices);
+        status = tc__ch_sums(ch, query, all, out_sql, out_binds_used, err);
+        if (status == TC_OK && out_sql->buf.len > 0 && !all) {
+            status = fetch_unsaid(ch, slices, err);
+        }
     }
     for (size_t i = 0; status == TC_OK && out_sql->buf.len == 0 && i < TC_TABLE_COUNT; i++) {
         if (plan.scans[i].is_read) {
