@@ -64,28 +64,30 @@ describe('ClickHouse stops while telemetry comes in', { skip: noClickHouse }, ()
       daemons.push(there, here);
       await Promise.all([there.start(), here.start()]);
       const waits = [];
-      let outage = 0;
+      let stoppedAt = null;
+      let backAt = null;
       let failing = null;
       const begun = Date.now();
-      for (let n = 0; Date.now() - begun < BEFORE_MS + OUTAGE_MS + AFTER_MS; n++) {
+      for (let n = 0; backAt === null || Date.now() - backAt < AFTER_MS; n++) {
         const at = Date.now();
         for (const [signal, body] of bodies(n)) {
           const answers = await Promise.all([there, here].map((daemon) => post(daemon.http, signal, body)));
           assert.deepEqual(answers.map((a) => a.status), [200, 200], String(answers[0].body));
         }
         waits.push(Date.now() - at);
-        if (outage === 0 && at - begun > BEFORE_MS) {
-          await until('rows in ClickHouse', async () => Number(await servers[0].sql(`SELECT count() FROM ${name}.telemetry_slice`).catch(() => 0)) > 0, 20000, 100);
+        if (stoppedAt === null && at - begun > BEFORE_MS && Number(await servers[0].sql(`SELECT count() FROM ${name}.telemetry_slice`).catch(() => 0)) > 0) {
           await servers[stopped].kill();
-          outage = Date.now();
-        } else if (outage > 0 && failing === null) {
+          stoppedAt = Date.now();
+        } else if (stoppedAt !== null && backAt === null) {
           const { warehouse } = await there.status();
-          failing = warehouse.error ? warehouse : null;
+          failing ??= warehouse.error ? warehouse : null;
+          // It has to be noticed, which on a busy machine takes its time.
+          if ((failing && Date.now() - stoppedAt > OUTAGE_MS) || Date.now() - stoppedAt > OUTAGE_MS + 60000) {
+            await servers[stopped].start();
+            backAt = Date.now();
+          }
         }
-        if (outage > 0 && outage !== Infinity && Date.now() - outage > OUTAGE_MS) {
-          await servers[stopped].start();
-          outage = Infinity;
-        }
+        assert.ok(stoppedAt !== null || Date.now() - begun < 60000, 'rows come to ClickHouse');
         await sleep(EVERY_MS);
       }
       assert.ok(Math.max(...waits) < 3000, `a sender waited ${Math.max(...waits)} ms`);
