@@ -148,6 +148,7 @@ static void put_remote(struct tc_buf *b, struct tc_json s)
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
+    struct tc_json warehouse;
     (void)tc_format(b, "tracecore {} is {}, ", tc_as_printable(text_of(s, "version")),
                     tc_as_printable(text_of(s, "state")));
     put_number(b, s, NULL, "uptime_seconds", "s up, ");
@@ -193,7 +194,10 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");
     put_number(b, s, "warehouse", "failures", "failures, ");
-    put_number(b, s, "warehouse", "samples_series_full", "samples of too many series\n");
+    put_number(b, s, "warehouse", "samples_series_full", "samples of too many series");
+    if (tc_json_get(s, TC_LIT("warehouse"), &warehouse)) {
+        put_failing(b, warehouse);
+    }
     put_sources(b, s);
     put_saturated(b, s);
 }

@@ -345,8 +345,9 @@ static tc_status take_rows(void *context, const struct tc_rows *rows)
 #define SLICE_WEIGHT "(CASE WHEN s.count > 0 THEN s.count ELSE 1 END)"
 #define SLICES                                                                                   \
     "SELECT s.run_id, s.family, s.metric, s.unit, s.point, s.node_name, s.gpu_uuid, s.rank_id, " \
-    "s.request_class, sum(" SLICE_MEAN " * " SLICE_WEIGHT ") / sum(CASE WHEN " SLICE_MEAN        \
-    " IS NULL THEN NULL ELSE " SLICE_WEIGHT " END) FROM telemetry_slice_fact s JOIN "            \
+    "s.request_class, sum(" SLICE_MEAN " * " SLICE_WEIGHT " ORDER BY " SLICE_MEAN                \
+    " * " SLICE_WEIGHT ") / sum(CASE WHEN " SLICE_MEAN " IS NULL THEN NULL ELSE " SLICE_WEIGHT   \
+    " END) FROM telemetry_slice_fact s JOIN "                                                    \
     "benchmark_run_fact r ON r.run_id = s.run_id WHERE r.tools LIKE '%\"' || s.family || '\"%' " \
     "AND s.run_id IN ("
 #define SLICES_END                                                                        \

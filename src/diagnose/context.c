@@ -43,9 +43,10 @@ enum {
 #define SERIES_SUMS                                                                        \
     "count(*) AS counted, sum(mean) AS total, count(mean) AS means, max(max) AS highest, " \
     "min(min) AS lowest, max(last) AS latest"
-#define SERIES_NUMBERS                                                           \
-    "CAST(sum(counted) AS BIGINT) AS windows, sum(total) / sum(means) AS mean, " \
-    "max(highest) AS max, min(lowest) AS min, max(latest) AS last"
+#define SERIES_NUMBERS                                                                   \
+    "CAST(sum(counted) AS BIGINT) AS windows, " TC_TELEMETRY_ROUND(                      \
+        "sum(total) / sum(means)") " AS mean, max(highest) AS max, min(lowest) AS min, " \
+                                   "max(latest) AS last"
 static const char TELEMETRY_SQL[] = TC_TELEMETRY_SUMS(SERIES_SUMS) "run_id IN (";
 #define SERIES_COLUMNS SERIES_KEY ", max(source_digest) AS digest, " SERIES_NUMBERS
 #define SERIES_GROUPS "GROUP BY " SERIES_KEY " ORDER BY " SERIES_KEY

@@ -51,7 +51,8 @@ enum {
 #define SERIES_COLUMNS                                                                          \
     "max(family) AS family, metric, max(unit) AS unit, max(node_name) AS node_name, gpu_uuid, " \
     "rank_id, max(pod_uid) AS pod_uid, point, max(source_digest) AS digest, "                   \
-    "max(" TC_TELEMETRY_RUN_JOIN ") AS run_join, sum(total) / sum(counted) AS mean"
+    "max(" TC_TELEMETRY_RUN_JOIN                                                                \
+    ") AS run_join, " TC_TELEMETRY_ROUND("sum(total) / sum(counted)") " AS mean"
 #define SERIES_GROUPS                                                                            \
     "GROUP BY metric, gpu_uuid, rank_id, point, CASE WHEN gpu_uuid IS NULL THEN node_name END, " \
     "CASE WHEN gpu_uuid IS NULL THEN pod_uid END"

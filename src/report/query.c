@@ -113,7 +113,8 @@ void tc__query_put(struct tc_grow *g, const struct tc_series *series,
     bool is_ambiguous = false;
     tc_grow_lit(g, "SELECT run_id, ");
     if (is_slice) {
-        tc_grow_lit(g, "sum(" SLICE_MEAN " * " SLICE_WEIGHT ") / sum(CASE WHEN " SLICE_MEAN
+        tc_grow_lit(g, "sum(" SLICE_MEAN " * " SLICE_WEIGHT " ORDER BY " SLICE_MEAN
+                       " * " SLICE_WEIGHT ") / sum(CASE WHEN " SLICE_MEAN
                        " IS NULL THEN NULL ELSE " SLICE_WEIGHT " END)");
     } else {
         tc_grow_str(g, series->name);

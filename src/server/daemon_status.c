@@ -212,6 +212,18 @@ static void put_remote(const struct tc_daemon *d, struct tc_json_out *j)
     tc_json_end_object(j);
 }
 
+static void put_trouble(const struct tc_daemon *d, struct tc_json_out *j)
+{
+    struct tc_warehouse_trouble trouble = {0};
+    if (d->feed != NULL) {
+        tc_warehouse_feed_trouble(d->feed, &trouble);
+    }
+    if (trouble.since_ns != 0) {
+        tc_json_put_time(j, "failing_since", trouble.since_ns);
+        tc_json_put_cstr(j, "error", trouble.error);
+    }
+}
+
 static void put_results(const struct tc_daemon *d, struct tc_json_out *j)
 {
     tc_json_put_object(j, "evidence");
@@ -247,6 +259,7 @@ static void put_results(const struct tc_daemon *d, struct tc_json_out *j)
     PUT_COUNT(j, "slices_without_percentiles", TC_COUNT_WAREHOUSE_SLICES_UNRANKED);
     PUT_COUNT(j, "pending", TC_COUNT_WAREHOUSE_PENDING);
     PUT_COUNT(j, "failures", TC_COUNT_WAREHOUSE_FAILURES);
+    put_trouble(d, j);
     tc_json_end_object(j);
 }
 

@@ -27,6 +27,10 @@
 #define TC_TELEMETRY_SUMS(numbers) TC_TELEMETRY_HEAD numbers TC_TELEMETRY_FROM
 #define TC_TELEMETRY_TEXTS(columns) TC_TELEMETRY_GROUP columns TC_TELEMETRY_JOIN
 
+/* Among the columns: a number that was made of sums, to 13 digits. What is behind them depends on
+ * the order in which rows were added up, which is another in each engine. */
+#define TC_TELEMETRY_ROUND(number) "CAST(printf('%.12e', " number ") AS DOUBLE)"
+
 /* Among the columns: run_join as telemetry_slice_fact has it. */
 #define TC_TELEMETRY_RUN_JOIN \
     "CASE run_found WHEN 1 THEN 'identity' WHEN 2 THEN 'time' ELSE run_join END"

@@ -6,7 +6,9 @@
  *
  * A warehouse belongs to one thread. SQL here is a portable subset: SELECT with joins, WHERE,
  * GROUP BY, HAVING, ORDER BY, LIMIT, count, sum, min, max, avg, CASE, CAST to standard types,
- * LIKE, IN, `?` for parameters. Quantiles and other functions of engines do not belong to it.
+ * LIKE, IN, `?` for parameters. Quantiles and other functions of engines do not belong to it. The
+ * order of rows is nobody's, and a sum of doubles depends on it: where an answer shows one, it is
+ * sum(x ORDER BY x), or rounded (telemetry_sql.h).
  */
 #ifndef TC_WAREHOUSE_WAREHOUSE_H
 #define TC_WAREHOUSE_WAREHOUSE_H

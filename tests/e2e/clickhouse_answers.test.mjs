@@ -10,8 +10,8 @@ import { scratch } from './support/runs.mjs';
 import { noClickHouse, startClickHouse } from './support/clickhouse.mjs';
 
 const source = process.env.TC_SOURCE_DIR ?? process.cwd();
-const ONE = ['compare', 'diagnose', 'publish', 'report', 'run_add', 'run_daemon', 'run_incidents', 'run_publish', 'run_show', 'run_slices', 'run_telemetry', 'traces'];
-const TWO = ['diagnose', 'publish', 'run_incidents', 'run_slices', 'run_telemetry'];
+const ONE = ['compare', 'diagnose', 'publish', 'report', 'retain', 'run_add', 'run_daemon', 'run_incidents', 'run_publish', 'run_show', 'run_slices', 'run_telemetry', 'traces'];
+const TWO = ['diagnose', 'publish', 'retain', 'run_incidents', 'run_slices', 'run_telemetry'];
 let place;
 let servers;
 

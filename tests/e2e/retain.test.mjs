@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { add, binary, scratch, stored, tracecore, vllm } from './support/runs.mjs';
+import { placed } from './support/elsewhere.mjs';
 import { putRows } from './support/rows.mjs';
 
 const DAY = 86400e3;
@@ -166,7 +167,8 @@ describe('retain', () => {
   test('killed at any moment, it loses nothing and the next one ends the work', async () => {
     const data = fill('killed');
     for (let i = 0; i < 8; i++) {
-      const child = spawn(binary, ['retain', '--data-dir', data], { stdio: 'ignore' });
+      const args = ['retain', '--data-dir', data];
+      const child = spawn(binary, args, placed(args, { stdio: 'ignore' }));
       await new Promise((done) => { setTimeout(done, 40 + 90 * i); });
       child.kill('SIGKILL');
       await new Promise((done) => { if (child.exitCode !== null || child.signalCode !== null) done(); else child.on('exit', done); });

@@ -94,6 +94,7 @@ int main(int argc, char **argv)
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
     struct tc_warehouse_config config = {.data_dir = argc > 1 ? argv[1] : ".",
+                                         .url = getenv(TC_WAREHOUSE_URL_VARIABLE),
                                          .mode = TC_WAREHOUSE_WRITE,
                                          .wait_ns = INT64_C(20000000000)};
     char *line = NULL;

@@ -6,6 +6,7 @@
 #include "cli/retain/retain.h"
 
 #include "base/time.h"
+#include "run/lock.h"
 
 #include <unistd.h>
 
@@ -181,12 +182,11 @@ static int act(const struct asked *a)
     struct tc_error err = {0};
     struct tc_grow g = {0};
     int code = TC_EXIT_BAD;
+    int lock_fd = -1; /* goes with the process */
     if (!set_times(a, &r)) {
         return tc_command_misused(&tc_command_retain);
     }
-    if (tc_data_is_elsewhere("retain", "retention is for a warehouse in data_dir; in ClickHouse "
-                                       "months are dropped as docs/clickhouse.md says") ||
-        !tc_data_dir_of("retain", a->data_dir, r.dir)) {
+    if (!tc_data_dir_of("retain", a->data_dir, r.dir)) {
         return TC_EXIT_BAD;
     }
     /* Reading first: writing would make a database where there is none. */
@@ -198,7 +198,9 @@ static int act(const struct asked *a)
     if (r.w == NULL) {
         return TC_EXIT_BAD;
     }
-    tc_status status = tc_retain_plan(&r, &err);
+    /* ClickHouse does not keep two writers apart. */
+    tc_status status = a->dry_run ? TC_OK : tc_runs_lock(r.dir, &lock_fd, &err);
+    status = status == TC_OK ? tc_retain_plan(&r, &err) : status;
     if (status == TC_OK) {
         retain_print(&r, a->json, a->dry_run, &g);
         code = tc_output_grown("retain", &g, TC_EXIT_OK);

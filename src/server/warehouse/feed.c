@@ -40,6 +40,7 @@ struct tc_warehouse_feed {
     bool stopping;
     bool read_now;      /* so many metrics wait that they are read before their time */
     int64_t stop_by_ns; /* monotonic */
+    struct tc_warehouse_trouble trouble;
 
     /* The thread's own. */
     struct tc_warehouse *warehouse; /* NULL: not open */
@@ -84,8 +85,30 @@ static void end_writing(struct tc_warehouse_feed *f)
     f->is_writing = false;
 }
 
+/* NULL: it works again. */
+static void set_trouble(struct tc_warehouse_feed *f, const struct tc_error *err)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    struct tc_warehouse_trouble *t = &f->trouble;
+    if (err == NULL) {
+        t->since_ns = 0;
+    } else {
+        t->since_ns = t->since_ns == 0 ? tc_clock_ns(CLOCK_REALTIME) : t->since_ns;
+        memcpy(t->error, err->message, sizeof t->error);
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+void tc_warehouse_feed_trouble(struct tc_warehouse_feed *f, struct tc_warehouse_trouble *out)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    *out = f->trouble;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
 static void failed(struct tc_warehouse_feed *f, const char *what, const struct tc_error *err)
 {
+    set_trouble(f, err);
     int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
     f->backoff_ns = f->backoff_ns == 0 ? first_ns : f->backoff_ns * 2;
     f->backoff_ns = f->backoff_ns > RETRY_MAX ? RETRY_MAX : f->backoff_ns;
@@ -101,6 +124,9 @@ static void failed(struct tc_warehouse_feed *f, const char *what, const struct t
 
 static void succeeded(struct tc_warehouse_feed *f)
 {
+    if (f->backoff_ns > 0) {
+        set_trouble(f, NULL);
+    }
     f->backoff_ns = 0;
     f->retry_ns = 0;
 }

@@ -37,6 +37,12 @@ struct tc_warehouse_feed_parts {
 TC_CHECKED tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
                                              struct tc_warehouse_feed **out_feed,
                                              struct tc_error *err);
+/* What it waits for, of any thread; since_ns (wall clock) is 0 when it waits for nothing. */
+struct tc_warehouse_trouble {
+    int64_t since_ns;
+    char error[TC_ERROR_MESSAGE_MAX];
+};
+void tc_warehouse_feed_trouble(struct tc_warehouse_feed *f, struct tc_warehouse_trouble *out);
 /* Writes what can be written within wait_ns, then ends. The outbox is still open. NULL is fine. */
 void tc_warehouse_feed_stop(struct tc_warehouse_feed *f, int64_t wait_ns);
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "RowBinary has numbers as they are here");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "ClickHouse has numbers as they are here");
 
 /* Of a length: seven bits to a byte. */
 #define VARINT_MAX 10
@@ -112,85 +113,7 @@ void tc__ch_layout_of(enum tc_table table, struct tc__ch_layout *out)
     add_all(out, info);
 }
 
-/* ---- writing ---- */
-
-static char *put_length(char *p, size_t len)
-{
-    for (; len >= 0x80; len >>= 7) {
-        *p++ = (char)(len | 0x80);
-    }
-    *p++ = (char)len;
-    return p;
-}
-
-static void put_number(struct tc_grow *g, const void *value)
-{
-    if (tc_grow_room(g, sizeof(uint64_t))) {
-        tc_buf_const(&g->buf, value, sizeof(uint64_t));
-    }
-}
-
-static void put_text(struct tc_grow *g, struct tc_slice text)
-{
-    if (tc_grow_room(g, VARINT_MAX + text.len)) {
-        char *p = put_length(g->buf.data + g->buf.len, text.len);
-        tc_buf_end(&g->buf, p);
-        tc_buf_str(&g->buf, text);
-    }
-}
-
-static void put_byte(struct tc_grow *g, int value)
-{
-    if (tc_grow_room(g, 1)) {
-        tc_buf_char(&g->buf, (char)value);
-    }
-}
-
-static void put_value(struct tc_grow *g, enum tc__ch_type type, const struct tc_rows *rows,
-                      size_t column, size_t row)
-{
-    bool is_null = tc_rows_is_null(rows, column, row);
-    const union tc_cell *cell = &rows->columns[column].cells[row];
-    int64_t no_time = INT64_MIN;
-    switch (type) {
-    case TC__CH_WORD:
-        put_text(g, is_null ? TC_EMPTY : tc_rows_get_text(rows, column, row));
-        return;
-    case TC__CH_MOMENT:
-        put_number(g, is_null ? &no_time : &cell->integer);
-        return;
-    case TC__CH_TEXT:
-    case TC__CH_INT:
-    case TC__CH_REAL:
-    case TC__CH_BOOL:
-    case TC__CH_NUMBER:
-        break;
-    }
-    put_byte(g, is_null);
-    if (is_null) {
-        return;
-    }
-    if (type == TC__CH_TEXT) {
-        put_text(g, tc_rows_get_text(rows, column, row));
-    } else if (type == TC__CH_BOOL) {
-        put_byte(g, cell->integer != 0);
-    } else {
-        put_number(g, cell); /* integers and doubles, as they are */
-    }
-}
-
-void tc__ch_put_row(struct tc_grow *g, const struct tc__ch_layout *layout,
-                    const struct tc_rows *rows, size_t row, uint64_t block, uint64_t series)
-{
-    for (size_t i = 0; i < layout->column_count; i++) {
-        const struct tc__ch_column *c = &layout->columns[i];
-        if (c->from != SIZE_MAX) {
-            put_value(g, c->type, rows, c->from, row);
-        } else {
-            put_number(g, strcmp(c->name, TC__CH_BLOCK) == 0 ? &block : &series);
-        }
-    }
-}
+/* ---- series ---- */
 
 uint64_t tc__ch_series_of(const struct tc__ch_layout *series, const struct tc_rows *rows,
                           size_t row)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How ClickHouse keeps a table of ours, and its rows as bytes (the format RowBinary: values one
- * after the other, numbers as they are in memory, a text behind its length, and before a value that
- * may be NULL a byte that says whether it is).
+ * How ClickHouse keeps a table of ours, and its rows as bytes. Numbers are as they are in memory, a
+ * text stands behind its length. What is sent is in the format Native, column by column, as the
+ * server has it itself: of a column whose values may be NULL first a byte for each that says so.
+ * What is read is in RowBinary: row by row, and the byte stands before each value.
  */
 #ifndef TC_WAREHOUSE_CLICKHOUSE_BINARY_PRIV_H
 #define TC_WAREHOUSE_CLICKHOUSE_BINARY_PRIV_H
@@ -55,9 +56,26 @@ void tc__ch_layout_of(enum tc_table table, struct tc__ch_layout *out);
 /* What slices share with others of their series. */
 void tc__ch_series_layout(struct tc__ch_layout *out);
 
-/* One row, with what is the engine's own: block and series, as the layout has them. */
-void tc__ch_put_row(struct tc_grow *g, const struct tc__ch_layout *layout,
-                    const struct tc_rows *rows, size_t row, uint64_t block, uint64_t series);
+/* Rows on their way, by columns. Begins as all zero. */
+struct tc__ch_block {
+    struct tc__ch_stripe {
+        struct tc_grow nulls; /* of a column that may be NULL */
+        struct tc_grow values;
+    } stripes[TC_TABLE_COLUMNS_MAX];
+    size_t row_count;
+};
+/* Rows from `from` on; series[i] is of row i, or NULL where the layout has none. False: no memory,
+ * and the block is of no use. */
+TC_CHECKED bool tc__ch_block_add(struct tc__ch_block *b, const struct tc__ch_layout *layout,
+                                 const struct tc_rows *rows, const uint64_t *series, size_t from,
+                                 size_t count);
+size_t tc__ch_block_bytes(const struct tc__ch_block *b, const struct tc__ch_layout *layout);
+/* As it is sent; `id` is the number in each of its rows, where the layout has one. */
+void tc__ch_block_put(struct tc_grow *g, const struct tc__ch_block *b,
+                      const struct tc__ch_layout *layout, uint64_t id);
+/* No rows; the memory stays. */
+void tc__ch_block_reset(struct tc__ch_block *b, const struct tc__ch_layout *layout);
+void tc__ch_block_fini(struct tc__ch_block *b);
 /* The number of a row's series: 64 bits of a SHA-256 of its texts. Never 0. */
 uint64_t tc__ch_series_of(const struct tc__ch_layout *series, const struct tc_rows *rows,
                           size_t row);

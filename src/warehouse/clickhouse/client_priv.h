@@ -54,7 +54,7 @@ TC_CHECKED tc_status tc__ch_select(struct tc__ch_client *c, struct tc_slice sql,
 TC_CHECKED tc_status tc__ch_int(struct tc__ch_client *c, struct tc_slice sql, uint64_t *out,
                                 struct tc_error *err);
 
-/* "INSERT INTO ... FORMAT RowBinary" with its rows, once. TC_E_AGAIN: it is not known whether they
+/* "INSERT INTO ... FORMAT Native" with its rows, once. TC_E_AGAIN: it is not known whether they
  * are there, or the server wants to be asked later. */
 TC_CHECKED tc_status tc__ch_insert(struct tc__ch_client *c, struct tc_slice sql,
                                    struct tc_slice rows, struct tc_error *err);

@@ -32,6 +32,7 @@ static tc_status open_all(struct tc__ch *ch, struct tc_error *err)
 {
     void *local = NULL;
     TC_TRY(tc__ch_client_open(&ch->client, &ch->url, 0, &ch->config, err));
+    TC_TRY(tc__ch_client_open(&ch->flight.client, &ch->url, 0, &ch->config, err));
     TC_TRY(tc__ch_client_greet(&ch->client, err));
     TC_TRY(tc__ch_migrate(ch, ch->config.mode, err));
     TC_TRY(tc__duckdb_open_scratch(&ch->config, &local, err));
@@ -50,6 +51,7 @@ static tc_status open_with(const struct tc_warehouse_config *config, const struc
     }
     ch->url = *url;
     ch->client.wake_fd = -1;
+    ch->flight.client.wake_fd = -1;
     ch->config = *config;
     ch->data_dir = strdup(config->data_dir);
     ch->config.data_dir = ch->data_dir;
@@ -124,8 +126,19 @@ static bool reads_nothing(const struct tc_query *query)
 /* Whether slices without a run could belong to those that are asked for. */
 static bool tells_all(const struct tc__ch_scan *scan)
 {
-    return tc_slice_find(tc_grow_slice(&scan->where), TC_LIT(" OR (run_id = ''")) == TC_NPOS &&
-           scan->where.buf.len > 0;
+    return tc_slice_find(tc_grow_slice(&scan->where), TC_LIT(" OR (run_id = ''")) == TC_NPOS;
+}
+
+/* Of what a scan asks for, the slices that name no run: their run is found here. */
+static tc_status fetch_unsaid(struct tc__ch *ch, const struct tc__ch_scan *scan,
+                              struct tc_error *err)
+{
+    struct tc__ch_scan unsaid = *scan;
+    unsaid.where = (struct tc_grow){0};
+    tc_grow_format(&unsaid.where, "({}) AND run_id = ''", tc_grow_slice(&scan->where));
+    tc_status status = tc__ch_fetch(ch, TC_TABLE_SLICE, &unsaid, err);
+    tc_grow_fini(&unsaid.where);
+    return status;
 }
 
 static tc_status fetch_large(struct tc__ch *ch, const struct tc_query *query,
@@ -134,8 +147,13 @@ static tc_status fetch_large(struct tc__ch *ch, const struct tc_query *query,
     struct tc__ch_plan plan;
     tc_status status = tc__ch_plan_make(ch, query, &plan, err);
     const struct tc__ch_scan *slices = &plan.scans[TC_TABLE_SLICE];
-    if (status == TC_OK && slices->is_read && tells_all(slices)) {
-        status = tc__ch_sums(ch, query, out_sql, out_binds_used, err);
+    bool is_some = slices->is_read && slices->where.buf.len > 0;
+    if (status == TC_OK && is_some) {
+        bool all = tells_all(slices);
+        status = tc__ch_sums(ch, query, all, out_sql, out_binds_used, err);
+        if (status == TC_OK && out_sql->buf.len > 0 && !all) {
+            status = fetch_unsaid(ch, slices, err);
+        }
     }
     for (size_t i = 0; status == TC_OK && out_sql->buf.len == 0 && i < TC_TABLE_COUNT; i++) {
         if (plan.scans[i].is_read) {
@@ -189,6 +207,7 @@ static void interrupt(void *engine)
 {
     struct tc__ch *ch = engine;
     tc__ch_client_interrupt(&ch->client);
+    tc__ch_client_interrupt(&ch->flight.client);
     tc__engine_duckdb.interrupt(ch->local);
 }
 
@@ -201,6 +220,10 @@ static tc_status parquet(void *engine, enum tc_table table, size_t time_column, 
     size_t used = 0;
     tc__ch_client_calm(&ch->client);
     tc_table_select(&sql, table);
+    if (before_us != INT64_MIN) {
+        tc_grow_format(&sql, " WHERE \"{}\" < make_timestamp({})",
+                       tc_table_info(table)->columns[time_column].name, before_us);
+    }
     struct tc_query all = {.sql = tc_grow_slice(&sql)};
     tc_status status = sql.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a query")
                                   : get_ready(ch, &all, &none, &used, err);

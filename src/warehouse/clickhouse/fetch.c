@@ -8,19 +8,33 @@
 /* Rows of one fetch; the local database would take more memory and time than anybody waits. */
 #define ROWS_MAX UINT64_C(50000000)
 
-void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table)
+/* "prefix(1, 2)": what this transaction has done to blocks of a table. */
+static void put_own(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table,
+                    enum tc__ch_entry_kind kind, const char *prefix)
 {
     bool any = false;
-    tc_grow_format(
-        g, "(" TC__CH_BLOCK " GLOBAL IN (SELECT id FROM " TC__CH_LEDGER " WHERE tbl = '{}')",
-        tc_table_info(table)->name);
     for (size_t i = 0; i < ch->entry_count; i++) {
-        if (ch->entries[i].table == table && ch->entries[i].kind == TC__CH_ROWS) {
-            tc_grow_format(g, "{}{}", any ? ", " : " OR " TC__CH_BLOCK " IN (", ch->entries[i].id);
+        if (ch->entries[i].table == table && ch->entries[i].kind == kind) {
+            tc_grow_format(g, "{}{}", any ? ", " : prefix, ch->entries[i].id);
             any = true;
         }
     }
-    tc_grow_str(g, any ? TC_LIT("))") : TC_LIT(")"));
+    tc_grow_str(g, any ? TC_LIT(")") : TC_EMPTY);
+}
+
+void tc__ch_put_visible(const struct tc__ch *ch, struct tc_grow *g, enum tc_table table)
+{
+    const char *name = tc_table_info(table)->name;
+    tc_grow_format(
+        g,
+        "((" TC__CH_BLOCK " GLOBAL IN (SELECT id FROM " TC__CH_LEDGER
+        " WHERE tbl = '{}' AND kind = {} AND id GLOBAL NOT IN (SELECT id FROM " TC__CH_LEDGER
+        " WHERE tbl = '{}' AND kind = {}))",
+        name, (int)TC__CH_ROWS, name, (int)TC__CH_DROP);
+    put_own(ch, g, table, TC__CH_DROP, " AND " TC__CH_BLOCK " NOT IN (");
+    tc_grow_lit(g, ")");
+    put_own(ch, g, table, TC__CH_ROWS, " OR " TC__CH_BLOCK " IN (");
+    tc_grow_lit(g, ")");
 }
 
 /* The columns of a layout that are asked for, and where they go. */
@@ -41,9 +55,11 @@ static void put_where(const struct tc__ch *ch, struct tc_grow *g, enum tc_table 
                       const struct tc__ch_scan *scan)
 {
     tc_grow_format(g, " FROM {} WHERE ", ch->layouts[table].name);
-    tc__ch_put_visible(ch, g, table);
+    if (!scan->by_block) {
+        tc__ch_put_visible(ch, g, table);
+    }
     if (scan->where.buf.len > 0) {
-        tc_grow_format(g, " AND ({})", tc_grow_slice(&scan->where));
+        tc_grow_format(g, "{}({})", scan->by_block ? "" : " AND ", tc_grow_slice(&scan->where));
     }
     if (scan->where_texts.buf.len > 0 && table != TC_TABLE_SLICE) {
         tc_grow_format(g, " AND ({})", tc_grow_slice(&scan->where_texts));

@@ -72,15 +72,9 @@ static void put_as_it_is(struct tc_grow *g, struct tc_slice text)
 
 /* ---- rows without a run ---- */
 
-struct span {
-    int64_t from_us;
-    int64_t to_us;
-    int64_t count;
-};
-
 static tc_status take_span(void *context, const struct tc_rows *rows)
 {
-    struct span *s = context;
+    struct tc__ch_span *s = context;
     if (rows->count > 0) {
         s->count = tc_rows_get_int(rows, 0, 0);
         s->from_us = tc_rows_is_null(rows, 1, 0) ? INT64_MIN : tc_rows_get_int(rows, 1, 0);
@@ -89,26 +83,41 @@ static tc_status take_span(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
-/* From when to when the runs of a term have names; an unknown end is any time. */
-static tc_status span_of(struct planning *p, const struct tc__filter_term *t, struct span *out)
+tc_status tc__ch_span_of(struct tc__ch *ch, struct tc_slice condition, struct tc__ch_span *out,
+                         struct tc_error *err)
 {
     struct tc_grow sql = {0};
     bool cut = false;
-    *out = (struct span){0};
-    tc_grow_lit(&sql, "SELECT count(*), CASE WHEN count(window_start) = count(*) THEN "
-                      "min(window_start) END, CASE WHEN count(window_end) = count(*) THEN "
-                      "max(window_end) END FROM run_scope_fact WHERE run_id IN (");
-    put_list(&sql, p->filter, t, put_as_it_is);
-    tc_grow_lit(&sql, ")");
+    *out = (struct tc__ch_span){0};
+    tc_grow_format(&sql,
+                   "SELECT count(*), CASE WHEN count(window_start) = count(*) THEN "
+                   "min(window_start) END, CASE WHEN count(window_end) = count(*) THEN "
+                   "max(window_end) END FROM run_scope_fact WHERE {}",
+                   condition);
     struct tc_query query = {.sql = tc_grow_slice(&sql)};
-    tc_status status =
-        sql.failed ? tc_fail(p->err, TC_E_NOMEM, 0, "no memory for a query")
-                   : tc__engine_duckdb.query(p->ch->local, &query, take_span, out, &cut, p->err);
+    tc_status status = sql.failed
+                           ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a query")
+                           : tc__engine_duckdb.query(ch->local, &query, take_span, out, &cut, err);
     tc_grow_fini(&sql);
     return status;
 }
 
-static void put_time(struct tc_grow *g, enum tc_table table, const struct span *s)
+/* Of the runs of a term. */
+static tc_status span_of(struct planning *p, const struct tc__filter_term *t,
+                         struct tc__ch_span *out)
+{
+    struct tc_grow condition = {0};
+    tc_grow_lit(&condition, "run_id IN (");
+    put_list(&condition, p->filter, t, put_as_it_is);
+    tc_grow_lit(&condition, ")");
+    tc_status status = condition.failed
+                           ? tc_fail(p->err, TC_E_NOMEM, 0, "no memory for a query")
+                           : tc__ch_span_of(p->ch, tc_grow_slice(&condition), out, p->err);
+    tc_grow_fini(&condition);
+    return status;
+}
+
+void tc__ch_put_span(struct tc_grow *g, enum tc_table table, const struct tc__ch_span *s)
 {
     bool is_slice = table == TC_TABLE_SLICE;
     if (s->to_us < INT64_MAX - MARGIN_US) {
@@ -135,7 +144,7 @@ static const char *sign_text(enum tc__filter_sign sign)
 static void put_run(struct planning *p, struct tc_grow *g, enum tc_table table,
                     const struct tc__filter_term *t)
 {
-    struct span span;
+    struct tc__ch_span span;
     const char *run = table == TC_TABLE_SLICE ? "run_id" : "ifNull(run_id, '')";
     p->status = p->status == TC_OK ? span_of(p, t, &span) : p->status;
     if (p->status != TC_OK) {
@@ -146,7 +155,7 @@ static void put_run(struct planning *p, struct tc_grow *g, enum tc_table table,
     tc_grow_lit(g, ")");
     if (span.count > 0) {
         tc_grow_format(g, " OR ({} = ''", run);
-        put_time(g, table, &span);
+        tc__ch_put_span(g, table, &span);
         tc_grow_lit(g, ")");
     }
     tc_grow_lit(g, ")");

@@ -14,9 +14,6 @@ static const char *time_of(enum tc_table table)
                                    : "ifNull(started_at, toInt64('-9223372036854775808'))";
 }
 
-/* Less than any time. */
-#define BEFORE_ALL "-9000000000000000000"
-
 static const struct tc_column MINUTE_COLUMNS[] = {
     {.name = "minute", .type = TC_COLUMN_TIME},
     {.name = "rows", .type = TC_COLUMN_INT},
@@ -37,7 +34,7 @@ tc_status tc__ch_minutes(void *engine, enum tc_table table, tc_minute_fn take, v
     struct tc_grow sql = {0};
     tc__ch_client_calm(&ch->client);
     tc_grow_format(&sql,
-                   "SELECT m, count() AS c FROM (SELECT {} AS t, toInt64(if(t < " BEFORE_ALL
+                   "SELECT m, count() AS c FROM (SELECT {} AS t, toInt64(if(t < " TC__CH_BEFORE_ALL
                    ", t, t - ((t % {}) + {}) % {})) AS m FROM {} WHERE ",
                    time_of(table), TC_MINUTE_US, TC_MINUTE_US, TC_MINUTE_US,
                    ch->layouts[table].name);
@@ -76,7 +73,7 @@ tc_status tc__ch_read(void *engine, enum tc_table table, int64_t from_us, int64_
     memset(scan.columns, true, sizeof scan.columns);
     tc__ch_client_calm(&ch->client);
     if (from_us == TC_NO_TIME) {
-        tc_grow_format(&scan.where, "{} < " BEFORE_ALL, time_of(table));
+        tc_grow_format(&scan.where, "{} < " TC__CH_BEFORE_ALL, time_of(table));
     } else {
         tc_grow_format(&scan.where, "{} >= {} AND {} < {}", time_of(table), from_us, time_of(table),
                        to_us);

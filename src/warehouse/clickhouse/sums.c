@@ -4,8 +4,9 @@
  * that part: a row per series comes back instead of one per slice. The rest of the query runs on
  * those rows, in the local database.
  *
- * Only where every slice that counts says itself which run it belongs to. Otherwise the local
- * database has to tell them apart first, and gets the slices.
+ * Of the slices that say themselves which run they belong to. Those that name none, in the time of
+ * a run that has names, the local database has to tell apart first: it gets them, and adds up those
+ * that it finds to be of the run.
  */
 #include "base/format.h"
 #include "warehouse/clickhouse/clickhouse_priv.h"
@@ -195,8 +196,27 @@ static tc_status fetch_sums(struct tc__ch *ch, const struct answer *a, struct tc
     return status == TC_OK ? end : status;
 }
 
-tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query, struct tc_grow *out_sql,
-                      size_t *out_binds_used, struct tc_error *err)
+/* What is in the local table, in the columns of SUMS_TABLE and run_found; with the condition's `?`.
+ */
+static void put_local(const struct tc__ch *ch, struct tc_grow *g, const struct parts *parts,
+                      const struct tc_slice *names, size_t name_count)
+{
+    tc_grow_lit(g, " UNION ALL SELECT metric");
+    for (size_t i = 1; i < ch->series.column_count; i++) {
+        tc_grow_format(g, ", scope.\"{}\"", ch->series.columns[i].name);
+    }
+    for (size_t i = 0; i < name_count; i++) {
+        tc_grow_format(g, ", CAST({} AS DOUBLE)", names[i]);
+    }
+    tc_grow_format(g,
+                   ", run_found FROM (SELECT metric, scope_id, run_found, {}" TC_TELEMETRY_FROM
+                   "{} GROUP BY metric, scope_id, run_found) AS l JOIN telemetry_scope scope USING "
+                   "(scope_id)",
+                   parts->numbers, parts->condition);
+}
+
+tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query, bool all,
+                      struct tc_grow *out_sql, size_t *out_binds_used, struct tc_error *err)
 {
     struct parts parts;
     struct tc_slice names[NUMBERS_MAX];
@@ -208,7 +228,7 @@ tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query, struct tc
     }
     size_t name_count = take_names(parts.numbers, names);
     name_columns(ch, names, name_count, &answer);
-    *out_binds_used = put_condition(&condition, parts.condition, query);
+    size_t binds = put_condition(&condition, parts.condition, query);
     put_sums(ch, &sql, &parts, names, name_count, tc_grow_slice(&condition));
     tc_status status = condition.failed || sql.failed
                            ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a query")
@@ -216,9 +236,11 @@ tc_status tc__ch_sums(struct tc__ch *ch, const struct tc_query *query, struct tc
     tc_grow_fini(&condition);
     tc_grow_fini(&sql);
     TC_TRY(status);
-    tc_grow_format(out_sql,
-                   "WITH sums AS (SELECT *, NULL AS run_found FROM " SUMS_TABLE
-                   ") SELECT {} FROM sums WHERE true {}",
-                   parts.columns, parts.rest);
+    tc_grow_lit(out_sql, "WITH sums AS (SELECT *, NULL AS run_found FROM " SUMS_TABLE);
+    if (!all) {
+        put_local(ch, out_sql, &parts, names, name_count);
+    }
+    tc_grow_format(out_sql, ") SELECT {} FROM sums WHERE true {}", parts.columns, parts.rest);
+    *out_binds_used = all ? binds : 0; /* put_local has them too */
     return out_sql->failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a query") : TC_OK;
 }

@@ -12,38 +12,34 @@
 #include "base/json/out.h"
 #include "warehouse/clickhouse/clickhouse_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define BLOCK_ROWS 100000
-#define BLOCK_BYTES ((size_t)32 << 20)
 #define ENTRIES_MAX ((size_t)1 << 20)
-/* A number is the millisecond in which it was drawn, and chance. */
-#define ID_CHANCE_BITS 22
 /* Lines of the ledger in one statement. More would be no longer one insert for ClickHouse. */
-#define LEDGER_BYTES_MAX ((size_t)8 << 20)
+#define LEDGER_BYTES_MAX ((size_t)64 << 20)
 
 static tc_status no_memory(struct tc_error *err)
 {
     return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows on their way to ClickHouse");
 }
 
-/* Larger than any that this connection has seen: what is forgotten is what came before. */
-static tc_status next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
+tc_status tc__ch_next_id(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
 {
     uint32_t chance = 0;
     if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance) {
         return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
     }
-    uint64_t id = (uint64_t)(tc_wall_ns() / 1000000) << ID_CHANCE_BITS |
-                  (chance & ((UINT32_C(1) << ID_CHANCE_BITS) - 1));
+    uint64_t id = (uint64_t)(tc_wall_ns() / 1000000) << TC__CH_CHANCE_BITS |
+                  (chance & ((UINT32_C(1) << TC__CH_CHANCE_BITS) - 1));
     ch->last_id = id > ch->last_id ? id : ch->last_id + 1;
     *out = ch->last_id;
     return TC_OK;
 }
 
-static tc_status add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
+tc_status tc__ch_add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
                            struct tc_error *err)
 {
     if (tc_grow_items(ch->entries, ch->entry_cap, ch->entry_count + 1, ENTRIES_MAX) != TC_OK) {
@@ -53,124 +49,35 @@ static tc_status add_entry(struct tc__ch *ch, const struct tc__ch_entry *entry,
     return TC_OK;
 }
 
-/* ---- blocks ---- */
+/* ---- rows that go ---- */
 
-static void reset_lane(struct tc__ch_lane *lane)
-{
-    tc_buf_reset(&lane->body.buf);
-    lane->body.failed = false;
-    lane->row_count = 0;
-}
-
-static tc_status add_row(struct tc__ch_lane *lane, const struct tc__ch_layout *layout,
-                         const struct tc_rows *rows, size_t row, uint64_t series,
-                         struct tc_error *err)
-{
-    if (tc_grow_items(lane->starts, lane->cap, lane->row_count + 1, SIZE_MAX) != TC_OK) {
-        return no_memory(err);
-    }
-    lane->starts[lane->row_count++] = (uint32_t)lane->body.buf.len;
-    tc__ch_put_row(&lane->body, layout, rows, row, 0, series);
-    return lane->body.failed ? no_memory(err) : TC_OK;
-}
-
-static void put_insert(struct tc_grow *sql, const struct tc__ch_layout *l)
-{
-    tc_grow_format(sql, "INSERT INTO {} (", l->name);
-    for (size_t i = 0; i < l->column_count; i++) {
-        tc_grow_format(sql, "{}`{}`", i == 0 ? "" : ", ", l->columns[i].name);
-    }
-    tc_grow_lit(sql, ") FORMAT RowBinary");
-}
-
-/* Sends a lane until it is there. numbered: each attempt is another block, *out_id the last. */
-static tc_status send_lane(struct tc__ch *ch, struct tc__ch_lane *lane,
-                           const struct tc__ch_layout *layout, bool numbered, uint64_t *out_id,
-                           struct tc_error *err)
+/* How many blocks were dropped so far. */
+static tc_status count_drops(struct tc__ch *ch, uint64_t *out, struct tc_error *err)
 {
     struct tc_grow sql = {0};
-    struct tc__ch_wait wait = {0};
-    tc_status status = TC_OK;
-    put_insert(&sql, layout);
-    do {
-        if (numbered) {
-            status = next_id(ch, out_id, err);
-            for (size_t i = 0; status == TC_OK && i < lane->row_count; i++) {
-                memcpy(lane->body.buf.data + lane->starts[i], out_id, sizeof *out_id);
-            }
-        }
-        status = sql.failed        ? no_memory(err)
-                 : status == TC_OK ? tc__ch_insert(&ch->client, tc_grow_slice(&sql),
-                                                   tc_grow_slice(&lane->body), err)
-                                   : status;
-    } while (status == TC_E_AGAIN && tc__ch_wait(&ch->client, &wait, err));
+    *out = 0;
+    tc_grow_format(&sql,
+                   "SELECT count() FROM " TC__CH_LEDGER " WHERE kind = {} FORMAT TabSeparated",
+                   (int)TC__CH_DROP);
+    tc_status status =
+        sql.failed ? no_memory(err) : tc__ch_int(&ch->client, tc_grow_slice(&sql), out, err);
     tc_grow_fini(&sql);
-    return status == TC_E_AGAIN ? err->status : status;
-}
-
-static tc_status flush_series(struct tc__ch *ch, struct tc_error *err)
-{
-    uint64_t none = 0;
-    if (ch->series_lane.row_count == 0) {
-        return TC_OK;
-    }
-    /* A series is the same wherever it comes from: sent twice it is one row. */
-    tc_status status = send_lane(ch, &ch->series_lane, &ch->series, false, &none, err);
-    if (status != TC_OK) {
-        tc__scope_map_reset(&ch->sent);
-    }
-    reset_lane(&ch->series_lane);
     return status;
 }
 
-tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err)
+/* Rows of a dropped block that stay were written anew: not by two at a time. */
+static tc_status check_drops(struct tc__ch *ch, struct tc_error *err)
 {
-    struct tc__ch_lane *lane = &ch->lanes[table];
-    struct tc__ch_entry entry = {.kind = TC__CH_ROWS, .table = table, .rows = lane->row_count};
-    if (lane->row_count == 0) {
+    uint64_t now = 0;
+    if (ch->drop_count == 0) {
         return TC_OK;
     }
-    if (table == TC_TABLE_SLICE) {
-        TC_TRY(flush_series(ch, err));
-    }
-    tc_status status = send_lane(ch, lane, &ch->layouts[table], true, &entry.id, err);
-    reset_lane(lane);
-    return status == TC_OK ? add_entry(ch, &entry, err) : status;
+    TC_TRY(count_drops(ch, &now, err));
+    return now == ch->drops_seen ? TC_OK
+                                 : tc_fail(err, TC_E_USAGE, 0,
+                                           "somebody else forgets rows in this ClickHouse at the "
+                                           "same time; nothing was changed, try again");
 }
-
-/* ---- rows ---- */
-
-static tc_status add_series(struct tc__ch *ch, const struct tc_rows *rows, size_t row,
-                            uint64_t *out, struct tc_error *err)
-{
-    *out = tc__ch_series_of(&ch->series, rows, row);
-    struct tc__scope_key key = {0, *out};
-    if (tc__scope_map_get(&ch->sent, key) != 0) {
-        return TC_OK;
-    }
-    TC_TRY(add_row(&ch->series_lane, &ch->series, rows, row, *out, err));
-    return tc__scope_map_put(&ch->sent, key, 1) == TC_OK ? TC_OK : no_memory(err);
-}
-
-tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows *rows,
-                        struct tc_error *err)
-{
-    struct tc__ch *ch = engine;
-    struct tc__ch_lane *lane = &ch->lanes[table];
-    for (size_t i = 0; i < rows->count; i++) {
-        uint64_t series = 0;
-        if (table == TC_TABLE_SLICE) {
-            TC_TRY(add_series(ch, rows, i, &series, err));
-        }
-        TC_TRY(add_row(lane, &ch->layouts[table], rows, i, series, err));
-        if (lane->row_count >= BLOCK_ROWS || lane->body.buf.len >= BLOCK_BYTES) {
-            TC_TRY(tc__ch_flush(ch, table, err));
-        }
-    }
-    return tc__ch_is_large(table) ? TC_OK : tc__engine_duckdb.append(ch->local, table, rows, err);
-}
-
-/* ---- rows that go ---- */
 
 static void put_forget(struct tc_grow *g, const struct tc_forget *what)
 {
@@ -207,31 +114,54 @@ tc_status tc__ch_forget(void *engine, const struct tc_forget *what, uint64_t *ou
 {
     struct tc__ch *ch = engine;
     struct tc__ch_entry entry = {.kind = TC__CH_FORGET, .table = what->table};
-    if (tc__ch_is_large(what->table)) {
-        return tc_fail(err, TC_E_UNSUPPORTED, 0,
-                       "rows of %s are not deleted one by one in ClickHouse; drop its partitions, "
-                       "which are months (docs/clickhouse.md)",
-                       tc_table_info(what->table)->name);
-    }
     /* What was appended before goes too. */
     TC_TRY(tc__ch_flush(ch, what->table, err));
-    TC_TRY(next_id(ch, &entry.id, err));
+    if (tc__ch_is_large(what->table)) {
+        return tc__ch_forget_large(ch, what, out_count, err);
+    }
+    TC_TRY(tc__ch_next_id(ch, &entry.id, err));
     put_forget(&entry.detail, what);
     tc_status status = entry.detail.failed
                            ? no_memory(err)
                            : tc__engine_duckdb.forget(ch->local, what, out_count, err);
     if (status == TC_OK && *out_count > 0) {
-        status = add_entry(ch, &entry, err);
+        status = tc__ch_add_entry(ch, &entry, err);
         entry.detail = status == TC_OK ? (struct tc_grow){0} : entry.detail;
     }
     tc_grow_fini(&entry.detail);
     return status;
 }
 
+/* A block that this transaction has sent: its line is taken back. */
+static bool take_back(struct tc__ch *ch, uint64_t id)
+{
+    for (size_t i = 0; id > ch->begun_id && i < ch->entry_count; i++) {
+        if (ch->entries[i].id == id && ch->entries[i].kind == TC__CH_ROWS) {
+            ch->entries[i] = ch->entries[--ch->entry_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+tc_status tc__ch_drop(struct tc__ch *ch, enum tc_table table, uint64_t id, uint64_t rows,
+                      struct tc_error *err)
+{
+    struct tc__ch_entry entry = {.id = id, .kind = TC__CH_DROP, .table = table, .rows = rows};
+    if (take_back(ch, id)) {
+        return TC_OK;
+    }
+    if (ch->drop_count++ == 0) {
+        TC_TRY(count_drops(ch, &ch->drops_seen, err));
+    }
+    return tc__ch_add_entry(ch, &entry, err);
+}
+
 /* ---- transactions ---- */
 
 static void drop_entries(struct tc__ch *ch)
 {
+    ch->drop_count = 0;
     for (size_t i = 0; i < ch->entry_count; i++) {
         tc_grow_fini(&ch->entries[i].detail);
     }
@@ -244,10 +174,12 @@ tc_status tc__ch_begin(void *engine, struct tc_error *err)
     bool wanted[TC_TABLE_COUNT];
     memset(wanted, true, sizeof wanted);
     tc__ch_client_calm(&ch->client);
+    tc__ch_client_calm(&ch->flight.client);
     ch->looked_ns = 0;
     TC_TRY(tc__ch_look(ch, err));
     TC_TRY(tc__ch_refresh(ch, wanted, err));
     TC_TRY(tc__engine_duckdb.begin(ch->local, err));
+    ch->begun_id = ch->last_id;
     ch->in_transaction = true;
     return TC_OK;
 }
@@ -256,11 +188,9 @@ void tc__ch_rollback(void *engine)
 {
     struct tc__ch *ch = engine;
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
-        reset_lane(&ch->lanes[i]);
         ch->parts[i].there = false; /* it may have been filled within the transaction */
     }
-    reset_lane(&ch->series_lane);
-    tc__scope_map_reset(&ch->sent);
+    tc__ch_lanes_reset(ch);
     drop_entries(ch);
     ch->in_transaction = false;
     ch->looked_ns = 0;
@@ -272,7 +202,7 @@ static tc_status write_ledger(struct tc__ch *ch, struct tc_error *err)
 {
     struct tc_grow sql = {0};
     uint64_t batch = 0;
-    TC_TRY(next_id(ch, &batch, err));
+    TC_TRY(tc__ch_next_id(ch, &batch, err));
     tc_grow_lit(&sql, "INSERT INTO " TC__CH_LEDGER " (tbl, id, batch, kind, rows, detail) VALUES");
     for (size_t i = 0; i < ch->entry_count; i++) {
         const struct tc__ch_entry *e = &ch->entries[i];
@@ -289,6 +219,19 @@ static tc_status write_ledger(struct tc__ch *ch, struct tc_error *err)
     return status;
 }
 
+/* The rows are gone for all who ask; that they still take space is no reason to fail. */
+static void tidy(struct tc__ch *ch)
+{
+    struct tc_error err = {0};
+    if (tc__ch_tidy(ch, &err) != TC_OK && ch->client.says != NULL) {
+        char text[TC_ERROR_MESSAGE_MAX + 96];
+        (void)snprintf(text, sizeof text,
+                       "the rows are forgotten; their space is freed next time, now it failed: %s",
+                       err.message);
+        ch->client.says(ch->client.says_context, text);
+    }
+}
+
 tc_status tc__ch_commit(void *engine, struct tc_error *err)
 {
     struct tc__ch *ch = engine;
@@ -296,6 +239,7 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
     for (size_t i = 0; i < TC_TABLE_COUNT && status == TC_OK; i++) {
         status = tc__ch_flush(ch, (enum tc_table)i, err);
     }
+    status = status == TC_OK ? check_drops(ch, err) : status;
     if (status == TC_OK && ch->entry_count > 0) {
         status = write_ledger(ch, err);
     }
@@ -307,21 +251,20 @@ tc_status tc__ch_commit(void *engine, struct tc_error *err)
         tc__ch_mirror_add(ch, &ch->entries[i]);
         ch->parts[ch->entries[i].table].there = false;
     }
+    bool has_drops = ch->drop_count > 0;
     drop_entries(ch);
     ch->in_transaction = false;
     ch->looked_ns = 0;
-    return tc__engine_duckdb.commit(ch->local, err);
+    TC_TRY(tc__engine_duckdb.commit(ch->local, err));
+    if (has_drops) {
+        tidy(ch);
+    }
+    return TC_OK;
 }
 
 void tc__ch_write_fini(struct tc__ch *ch)
 {
-    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
-        tc_grow_fini(&ch->lanes[i].body);
-        free(ch->lanes[i].starts);
-    }
-    tc_grow_fini(&ch->series_lane.body);
-    free(ch->series_lane.starts);
-    tc__scope_map_reset(&ch->sent);
+    tc__ch_lanes_fini(ch);
     drop_entries(ch);
     free(ch->entries);
 }

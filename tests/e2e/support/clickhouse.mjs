@@ -53,6 +53,11 @@ async function startOne(home, shard, shards) {
   return {
     address,
     start,
+    /** Seconds of processor time that it has spent. */
+    spent: () => {
+      const fields = fs.readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / 100;
+    },
     kill: async (signal = 'SIGKILL') => { child.kill(signal); await end; },
     sql: (text) => post(address, text),
   };
@@ -60,7 +65,7 @@ async function startOne(home, shard, shards) {
 
 function post(address, text) {
   return new Promise((resolve, reject) => {
-    const request = http.request(`http://${address}/`, { method: 'POST' }, (reply) => {
+    const request = http.request(`http://${address}/`, { method: 'POST', agent: false }, (reply) => {
       let body = '';
       reply.on('data', (chunk) => { body += chunk; });
       reply.on('end', () => (reply.statusCode === 200 ? resolve(body.trim()) : reject(new Error(body))));
