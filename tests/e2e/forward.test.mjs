@@ -190,6 +190,7 @@ describe('whoever is killed', { skip: !isInstalled('prometheus-alertmanager') &&
     }
     assert.deepEqual(opened(pair[0]), opened(pair[1]));
     const ids = new Set(opened(pair[0]));
+    assert.ok(fs.readFileSync(path.join(pair[0].dataDir, 'source_positions'), 'utf8').includes('forward '), 'a start does not read all names');
     await until('all pages', () => new Set(notes.map((n) => n.groupLabels.story)).size >= ids.size, 60000);
     await sleep(2500);
     const firing = notes.filter((n) => n.status === 'firing').map((n) => n.groupLabels.story);

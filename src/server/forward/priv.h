@@ -68,7 +68,5 @@ void tc__forward_save(struct tc_forward *f, bool now);
 
 /* show.c: for tc_metrics_more; context is the whole. */
 void tc__forward_metrics(void *context, struct tc_buf *b);
-/* What there is to tell of one now. */
-struct tc__forward_stats tc__forward_stats(struct tc__endpoint *e);
 
 #endif

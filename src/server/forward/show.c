@@ -6,7 +6,8 @@
 #include "server/committer.h"
 #include "server/forward/priv.h"
 
-struct tc__forward_stats tc__forward_stats(struct tc__endpoint *e)
+/* What there is to tell of one now. */
+static struct tc__forward_stats read_stats(struct tc__endpoint *e)
 {
     struct tc_forward *f = e->of;
     uint64_t last = tc_committer_settled(f->parts.committer);
@@ -28,7 +29,7 @@ void tc_forward_describe(struct tc_forward *f, struct tc_json_out *j)
 {
     tc_json_put_array(j, "forward");
     for (size_t i = 0; f != NULL && i < f->count; i++) {
-        struct tc__forward_stats s = tc__forward_stats(&f->endpoints[i]);
+        struct tc__forward_stats s = read_stats(&f->endpoints[i]);
         tc_json_add_object(j);
         tc_json_put_cstr(j, "endpoint", f->endpoints[i].url);
         tc_json_put_u64(j, "batches", s.batches);
@@ -106,7 +107,7 @@ void tc__forward_metrics(void *context, struct tc_buf *b)
         (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n", metric->name, metric->help, metric->name,
                         metric->type);
         for (size_t i = 0; i < f->count; i++) {
-            struct tc__forward_stats s = tc__forward_stats(&f->endpoints[i]);
+            struct tc__forward_stats s = read_stats(&f->endpoints[i]);
             tc_buf_str(b, tc_slice_cstr(metric->name));
             tc_buf_lit(b, "{endpoint=");
             tc_buf_json(b, tc_slice_cstr(f->endpoints[i].url));
