@@ -106,6 +106,24 @@ static void put_alerts(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* Daemons that all is sent to, one line each. */
+static void put_forward(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json list;
+    struct tc_json one;
+    if (!tc_json_get(s, TC_LIT("forward"), &list)) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &one)) {
+        (void)tc_format(b, "  forward    {}: ", tc_as_printable(text_of(one, "endpoint")));
+        put_number(b, one, NULL, "batches", "batches, ");
+        put_number(b, one, NULL, "waiting", "waiting, ");
+        put_number(b, one, NULL, "refused", "refused");
+        put_failing(b, one);
+    }
+}
+
 /* What it reads besides what is sent to it, one line each. */
 static void put_sources(struct tc_buf *b, struct tc_json s)
 {
@@ -190,6 +208,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "verdicts", "exported", "exported, ");
     put_number(b, s, "verdicts", "pending_otlp", "wait to be exported\n");
     put_alerts(b, s);
+    put_forward(b, s);
     tc_buf_lit(b, "  warehouse  ");
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");

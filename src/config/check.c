@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+/* As server/forward has room for. */
+#define ENDPOINTS_MAX 8
+#define ENDPOINT_BYTES_MAX 500
+
 struct listener {
     enum tc_config_key listen;
     enum tc_config_key cert;
@@ -191,8 +195,50 @@ static void check_remote(struct tc__config_load *l)
     }
 }
 
+/* "http://host:port" or "https://..."; without a name and a password, which would be shown. */
+static const char *endpoint_mistake(struct tc_slice url)
+{
+    struct tc_slice host = tc_slice_starts(url, TC_LIT("http://"))    ? tc_slice_from(url, 7)
+                           : tc_slice_starts(url, TC_LIT("https://")) ? tc_slice_from(url, 8)
+                                                                      : TC_EMPTY;
+    if (host.len == 0 || host.ptr[0] == '/' || host.ptr[0] == ':') {
+        return "is no address such as https://judge-a:4318";
+    }
+    if (tc_slice_find_byte(url, '@') != TC_NPOS || tc_slice_find_byte(url, '?') != TC_NPOS ||
+        tc_slice_find_byte(url, '#') != TC_NPOS || tc_slice_find_byte(url, ' ') != TC_NPOS) {
+        return "has more than a host, a port and a path; a token goes into forward.token_file";
+    }
+    return url.len > ENDPOINT_BYTES_MAX ? "is too long" : NULL;
+}
+
+static void check_forward(struct tc__config_load *l)
+{
+    const struct tc__config_node *node = node_of(l, TC_KEY_forward_endpoints);
+    struct tc_slice rest = tc_slice_cstr(l->out->forward_endpoints);
+    size_t count = 0;
+    while (rest.len > 0 && !node->bad) {
+        struct tc_slice before = tc_slice_head(tc_slice_cstr(l->out->forward_endpoints),
+                                               (size_t)(rest.ptr - l->out->forward_endpoints));
+        struct tc_slice url = tc_slice_cut(rest, '\n', &rest);
+        const char *mistake = endpoint_mistake(url);
+        if (mistake == NULL && ++count > ENDPOINTS_MAX) {
+            mistake = "is one too many: there can be 8";
+        }
+        while (mistake == NULL && before.len > 0) {
+            mistake =
+                tc_slice_eq(tc_slice_cut(before, '\n', &before), url) ? "is there twice" : NULL;
+        }
+        if (mistake != NULL) {
+            tc__config_mistake(l, &node->place, node->path, "\"%.*s\" %s", TC_FMT(url), mistake);
+            return;
+        }
+    }
+}
+
 void tc__config_check(struct tc__config_load *l)
 {
+    check_forward(l);
+    check_order(l, TC_KEY_forward_backoff_min, TC_KEY_forward_backoff_max);
     check_xids(l);
     check_remote(l);
     check_order(l, TC_KEY_verdicts_otlp_backoff_min, TC_KEY_verdicts_otlp_backoff_max);

@@ -2,7 +2,8 @@
 /*
  * What is deleted when there is more than is to be kept: the oldest objects that no verdict cites,
  * and cited ones only when no other is left. Where objects are shipped, only what was: then more
- * may be kept than is to be.
+ * may be kept than is to be. What somebody still has to read (tc_store_hold) is deleted last, when
+ * hold_bytes more than that are there.
  */
 #include "evidence/store_priv.h"
 
@@ -35,15 +36,28 @@ static bool mark_cited(void *context, const struct tc__citation *citation)
     return true;
 }
 
+/* Batches of it that somebody still has to read, at most. */
+static uint64_t held_batches(const struct tc_store *s, const struct tc__totals *t)
+{
+    uint64_t from = atomic_load(&s->shared->held_from);
+    if (from == 0 || t->last < from) {
+        return 0;
+    }
+    uint64_t left = t->last - from + 1;
+    return left < t->batches ? left : t->batches;
+}
+
 static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__object *o,
                                struct tc_error *err)
 {
+    uint64_t held = held_batches(s, &o->totals);
     /* A process that dies in between finds the line and goes on from there. */
     TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GOING, err));
     TC_TRY(tc__objects_delete(s, line, o, err));
     (void)pthread_mutex_lock(&s->shared->mutex);
     tc__objects_count(&s->objects, o, false);
     s->shared->stats.deleted++;
+    s->shared->stats.deleted_held += held;
     (void)pthread_mutex_unlock(&s->shared->mutex);
     return TC_OK;
 }
@@ -65,28 +79,36 @@ static void gather(struct tc__index *ix, struct tc__index *shipped, uint64_t *io
 }
 
 /* Objects, and what waits to be one, beyond what is to be kept. */
-static bool is_too_much(struct tc_store *s)
+static bool is_too_much(struct tc_store *s, uint64_t most)
 {
     (void)pthread_mutex_lock(&s->shared->mutex);
     uint64_t bytes = s->objects.kept_bytes + s->shared->waiting_bytes;
     (void)pthread_mutex_unlock(&s->shared->mutex);
-    return bytes > s->config.keep_bytes;
+    return bytes > most;
 }
 
+/* What a pass may delete, until there is no more than `most`. */
+struct pass {
+    bool cited_too;
+    bool held_too;
+    uint64_t most;
+};
+
 /* One pass over the objects, oldest first. The newest one stays in any case. */
-static tc_status pass(struct tc_store *s, struct tc__index *ix, struct tc__index *shipped,
-                      struct candidates *c, bool cited_too, struct tc_error *err)
+static tc_status go_over(struct tc_store *s, struct tc__index *ix, struct tc__index *shipped,
+                         struct candidates *c, const struct pass *p, struct tc_error *err)
 {
     uint64_t line = s->objects.first_kept;
-    while (line < ix->lines && is_too_much(s)) {
+    while (line < ix->lines && is_too_much(s, p->most)) {
         gather(ix, shipped, &line, c);
-        int error = cited_too ? 0 : tc__cite_each(s->dir, mark_cited, NULL, c);
+        int error = p->cited_too ? 0 : tc__cite_each(s->dir, mark_cited, NULL, c);
         if (error != 0) {
             return tc__store_io_error(s, error, "read the citations in", s->dir, err);
         }
-        for (size_t i = 0; i < c->count && is_too_much(s); i++) {
+        for (size_t i = 0; i < c->count && is_too_much(s, p->most); i++) {
             struct tc__object o;
-            if (!c->cited[i] && c->lines[i] + 1 < ix->lines &&
+            bool is_held = !p->held_too && held_batches(s, &c->ranges[i]) > 0;
+            if (!c->cited[i] && !is_held && c->lines[i] + 1 < ix->lines &&
                 tc__index_line(ix, c->lines[i], &o)) {
                 TC_TRY(delete_object(s, c->lines[i], &o, err));
             }
@@ -109,7 +131,11 @@ tc_status tc__keep(struct tc_store *s, struct tc_error *err)
     struct tc__index ix;
     struct tc__index shipped = {.fd = -1};
     struct candidates c;
-    if (s->config.keep_bytes == 0 || !is_too_much(s)) {
+    uint64_t keep = s->config.keep_bytes;
+    uint64_t hold = s->config.hold_bytes;
+    uint64_t most = hold < UINT64_MAX - keep ? keep + hold : UINT64_MAX;
+    const struct pass passes[] = {{false, false, keep}, {true, false, keep}, {true, true, most}};
+    if (keep == 0 || !is_too_much(s, keep)) {
         return TC_OK;
     }
     struct tc__index *only = s->shipping.is_on ? &shipped : NULL;
@@ -119,9 +145,9 @@ tc_status tc__keep(struct tc_store *s, struct tc_error *err)
         tc__index_close(&ix);
         return tc__store_io_error(s, error, "read the index in", s->dir, err);
     }
-    tc_status status = pass(s, &ix, only, &c, false, err);
-    if (status == TC_OK) {
-        status = pass(s, &ix, only, &c, true, err);
+    tc_status status = TC_OK;
+    for (size_t i = 0; i < TC_COUNT(passes) && status == TC_OK; i++) {
+        status = go_over(s, &ix, only, &c, &passes[i], err);
     }
     tc__index_close(&ix);
     tc__index_close(&shipped);

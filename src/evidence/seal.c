@@ -291,7 +291,7 @@ tc_status tc_store_seal(struct tc_store *s, const struct tc_store_pause *pause, 
     bool gone = false;
     *out_sealed = false;
     if (!first_unsealed(s, &w)) {
-        return atomic_exchange(&s->shipping.is_news, false) ? tc__keep(s, err) : TC_OK;
+        return atomic_exchange(&s->shared->is_news, false) ? tc__keep(s, err) : TC_OK;
     }
     tc_status status = seal_packed(s, &w, pause, err);
     bool as_it_is = status == TC_E_NOTFOUND;

@@ -251,7 +251,7 @@ tc_status tc__shipping_open(struct tc_store *s, struct tc_error *err)
     }
     TC_TRY(count_waiting(s, err));
     s->shipping.is_on = true;
-    atomic_store(&s->shipping.is_news, true);
+    atomic_store(&s->shared->is_news, true);
     return TC_OK;
 }
 
@@ -332,6 +332,6 @@ tc_status tc_store_mark_shipped(struct tc_store *s, const struct tc_object_info 
         o.file_bytes < shipping->waiting_bytes ? o.file_bytes : shipping->waiting_bytes;
     shipping->shipped++;
     (void)pthread_mutex_unlock(&s->shared->mutex);
-    atomic_store(&shipping->is_news, true);
+    atomic_store(&s->shared->is_news, true);
     return TC_OK;
 }

@@ -231,6 +231,12 @@ uint64_t tc_store_next_number(const struct tc_store *s)
     return atomic_load(&s->shared->next_number);
 }
 
+void tc_store_hold(struct tc_store *s, uint64_t from)
+{
+    atomic_store(&s->shared->held_from, from);
+    atomic_store(&s->shared->is_news, true);
+}
+
 bool tc_store_has_room(struct tc_store *s)
 {
     struct statvfs fs;

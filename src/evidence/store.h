@@ -83,6 +83,8 @@ struct tc_store_config {
      * NULL or "": none. Borrowed during open. */
     const char *remote_url;
     const char *remote_credentials; /* a file, for readers of other processes; may be NULL */
+    /* What tc_store_hold says is needed is kept beyond keep_bytes by up to so much. */
+    uint64_t hold_bytes;
     struct tc_store_io io;
 };
 
@@ -99,6 +101,7 @@ struct tc_store_stats {
     uint64_t sealed_hot;    /* of them as they were written, not with zstd: see tc_store_seal */
     uint64_t seal_failures; /* the segment waits, and it is tried again */
     uint64_t deleted;
+    uint64_t deleted_held;  /* batches of them that tc_store_hold had said are needed */
     uint64_t object_bytes;  /* on disk now, sealed */
     uint64_t waiting_bytes; /* in segments that are full and wait to be sealed */
     /* What is there now, sealed or not, by whichever process. */
@@ -161,6 +164,9 @@ struct tc_store_pause {
  */
 TC_CHECKED tc_status tc_store_seal(struct tc_store *s, const struct tc_store_pause *pause,
                                    bool *out_sealed, struct tc_error *err);
+/* Batches from this number on are still needed by somebody who reads them: see hold_bytes. Any
+ * thread. 0, as at the start: none. */
+void tc_store_hold(struct tc_store *s, uint64_t from);
 /* Whether there may be room again: cheap, to be asked before taking a batch when full. */
 bool tc_store_has_room(struct tc_store *s);
 

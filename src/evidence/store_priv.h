@@ -77,8 +77,7 @@ struct tc__shipping {
     uint64_t from;    /* no object before this number waits */
     uint64_t waiting; /* objects that are kept and not shipped */
     uint64_t waiting_bytes;
-    uint64_t shipped;    /* by this process */
-    atomic_bool is_news; /* something was shipped: there may be something to delete */
+    uint64_t shipped; /* by this process */
 };
 
 /* What other threads see. */
@@ -92,6 +91,8 @@ struct tc__shared {
     uint64_t waiting_bytes;
     atomic_bool full;
     atomic_uint_fast64_t next_number;
+    atomic_uint_fast64_t held_from; /* batches from this one on are needed; 0: none */
+    atomic_bool is_news;            /* something was shipped, or is needed no more */
 };
 
 struct tc_store {

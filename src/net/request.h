@@ -124,6 +124,7 @@ struct tc_request {
     struct tc_slice mcp_version; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
     struct tc_slice mcp_method;
     struct tc_slice mcp_name;
+    struct tc_slice tracecore_batch; /* Tracecore-Batch: which batch of which agent it is */
     struct tc_peer peer;
     struct tc_buffer *body; /* NULL: empty. May be taken by setting it to NULL */
     struct tc_spool *spool; /* set by `begin`: the body goes there as it comes. May be taken too */

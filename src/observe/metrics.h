@@ -80,7 +80,7 @@ void tc_observe(enum tc_histogram h, int64_t ns);
 void tc_metrics_source(void (*refresh)(void));
 
 /* What comes after everything else of the text, in this order, from parts above this room. */
-enum tc_metrics_part { TC_METRICS_SOURCES, TC_METRICS_HOT, TC_METRICS_PARTS };
+enum tc_metrics_part { TC_METRICS_SOURCES, TC_METRICS_FORWARD, TC_METRICS_HOT, TC_METRICS_PARTS };
 
 /* NULL: nothing. Any thread may set it; `write` is called by the one that renders. */
 void tc_metrics_more(enum tc_metrics_part part, void (*write)(void *context, struct tc_buf *b),
@@ -92,6 +92,8 @@ void tc_metrics_more(enum tc_metrics_part part, void (*write)(void *context, str
 /* The same for TC_METRICS_SOURCES: eight numbers of each source, six of each of 64 targets whose
  * names have up to 127 bytes. */
 #define TC_METRICS_SOURCES_MAX ((size_t)128 << 10)
+/* And for TC_METRICS_FORWARD: seven numbers of each of eight addresses of up to 500 bytes. */
+#define TC_METRICS_FORWARD_MAX ((size_t)64 << 10)
 
 /*
  * The whole text: the table's metrics in its order, those of one name together wherever their rows

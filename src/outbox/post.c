@@ -136,7 +136,7 @@ static enum tc_post_result try_later(struct tc_post *p, unsigned retry_after_s)
 static tc_status call(struct tc_post *p, const struct tc_post_request *r,
                       struct tc_http_reply *out_reply, struct tc_error *err)
 {
-    char headers[TC_POST_HEADERS_MAX + 128];
+    char headers[TC_POST_HEADERS_MAX + 512];
     char path[TC_POST_SECRET_MAX];
     struct tc_buf h = tc_buf_make(headers, sizeof headers);
     struct tc_buf b = tc_buf_make(path, sizeof path - 1);
@@ -146,9 +146,9 @@ static tc_status call(struct tc_post *p, const struct tc_post_request *r,
     }
     (void)tc_format(&b, "{}{}", base, r->path == NULL ? "" : r->path);
     path[b.len] = '\0';
-    (void)tc_format(&h, "Content-Type: {}\r\n{}",
+    (void)tc_format(&h, "Content-Type: {}\r\n{}{}",
                     r->content_type == NULL ? "application/json" : r->content_type,
-                    tc_slice_make(p->headers, p->headers_len));
+                    tc_slice_make(p->headers, p->headers_len), r->headers);
     if (b.overflowed || h.overflowed) {
         return tc_fail(err, TC_E_LIMIT, 0, "an address or headers that are too long");
     }

@@ -61,6 +61,7 @@ struct tc_post_request {
     const char *method;       /* NULL: POST */
     const char *path;         /* NULL: that of the address; else behind it */
     const char *content_type; /* NULL: application/json */
+    struct tc_slice headers;  /* more of them, "Name: value\r\n" lines */
     struct tc_slice body;
     int also_taken; /* a status that is as good as 2xx; 0: none */
 };

@@ -52,6 +52,9 @@ struct tc_committer {
     uint64_t next_number; /* the rest belongs to the loop's thread */
     size_t waiting_bytes;
     size_t waiting;
+    atomic_uint_fast64_t settled;
+    void (*grown)(void *context); /* NULL: nobody asks */
+    void *grown_context;
 };
 
 static void list_init(struct job_list *l)
@@ -199,12 +202,15 @@ static size_t held_bytes(const struct tc_commit_job *job)
     return job->batch.kind == TC_BATCH_FILE ? 0 : job->batch.body.len;
 }
 
-static void settle(struct tc_committer *c, struct job_list *list, tc_status status)
+/* *io_newest: the newest number in it, or what it was. */
+static void settle(struct tc_committer *c, struct job_list *list, tc_status status,
+                   uint64_t *io_newest)
 {
     for (struct tc_commit_job *j = list->first, *next = NULL; j != NULL; j = next) {
         next = j->next;
         c->waiting--;
         c->waiting_bytes -= held_bytes(j);
+        *io_newest = j->batch.number > *io_newest ? j->batch.number : *io_newest;
         j->settled(j, status);
     }
 }
@@ -219,8 +225,15 @@ static void settle_done(struct tc_committer *c)
     list_move(&ok, &c->done_ok);
     list_move(&failed, &c->done_failed);
     (void)pthread_mutex_unlock(&c->lock);
-    settle(c, &ok, TC_OK);
-    settle(c, &failed, TC_E_IO);
+    /* Groups are done in their order, so all before the newest of these are settled with them. */
+    uint64_t before = atomic_load(&c->settled);
+    uint64_t newest = before;
+    settle(c, &ok, TC_OK, &newest);
+    settle(c, &failed, TC_E_IO, &newest);
+    atomic_store(&c->settled, newest);
+    if (newest > before && c->grown != NULL) {
+        c->grown(c->grown_context);
+    }
 }
 
 static void on_wake(evutil_socket_t fd, short what, void *context)
@@ -273,6 +286,7 @@ tc_status tc_committer_create(struct tc_store *store, struct event_base *base,
     }
     c->store = store;
     c->next_number = tc_store_next_number(store);
+    atomic_store(&c->settled, c->next_number - 1);
     list_init(&c->queue);
     list_init(&c->done_ok);
     list_init(&c->done_failed);
@@ -333,4 +347,15 @@ size_t tc_committer_waiting(const struct tc_committer *c)
 uint64_t tc_committer_last_number(const struct tc_committer *c)
 {
     return c->next_number - 1;
+}
+
+uint64_t tc_committer_settled(const struct tc_committer *c)
+{
+    return atomic_load(&c->settled);
+}
+
+void tc_committer_listen(struct tc_committer *c, void (*grown)(void *context), void *context)
+{
+    c->grown = grown;
+    c->grown_context = context;
 }

@@ -45,5 +45,9 @@ size_t tc_committer_waiting_bytes(const struct tc_committer *c);
 size_t tc_committer_waiting(const struct tc_committer *c);
 /* The number that was given last. From the loop's thread. */
 uint64_t tc_committer_last_number(const struct tc_committer *c);
+/* Batches up to this one are settled: durable, or will never be. Any thread. */
+uint64_t tc_committer_settled(const struct tc_committer *c);
+/* Called in the loop's thread whenever that number has grown. Before the first job. */
+void tc_committer_listen(struct tc_committer *c, void (*grown)(void *context), void *context);
 
 #endif

@@ -237,6 +237,7 @@ static tc_status open_store(struct tc_daemon *d, struct tc_error *err)
         .seals_apart = true,
         .remote_url = c->evidence_remote,
         .remote_credentials = c->evidence_remote_credentials_file,
+        .hold_bytes = c->forward_endpoints[0] == '\0' ? 0 : c->forward_backlog,
     };
     return tc_store_open(d->evidence_dir, &config, say_recovery, NULL, &d->store, err);
 }
@@ -313,6 +314,7 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
                    .evidence_dir = d->evidence_dir,
                    .otlp = tc__daemon_otlp_limits(&d->config),
                    .body_max = tc__daemon_body_max(&d->config)},
+        .is_off = tc_forward_judges_elsewhere(&d->config),
         .started_ns = d->started_ns,
         .window_ns = d->config.detection_replay_window,
         .bytes_max = d->config.detection_replay_bytes,
@@ -321,6 +323,19 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
         .context = d,
     };
     return tc_catch_up_create(&config, tc_store_next_number(d->store) - 1, &d->catch_up, err);
+}
+
+static tc_status start_forwarding(struct tc_daemon *d, struct tc_error *err)
+{
+    struct tc_forward_parts parts = {
+        .config = &d->config,
+        .store = d->store,
+        .committer = d->committer,
+        .data_dir = d->options.data_dir,
+        .evidence_dir = d->evidence_dir,
+    };
+    return d->config.forward_endpoints[0] == '\0' ? TC_OK
+                                                  : tc_forward_create(&parts, &d->forward, err);
 }
 
 static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
@@ -355,8 +370,11 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .fed = on_fed,
         .context = d,
     };
+    TC_TRY(tc_source_set_create(&parts, tc_net_base(d->net), d->options.data_dir, d->evidence_dir,
+                                &d->sources, err));
+    parts.forwarded = d->forwarded = tc_forwarded_create(tc_source_set_positions(d->sources));
+    parts.upload = d->upload = tc_upload_create(&parts, d->spool_dir);
     d->ingest = tc_ingest_create(&parts);
-    d->upload = tc_upload_create(&parts, d->spool_dir);
     struct tc_api_parts api = {
         .config = &d->config,
         .base = tc_net_base(d->net),
@@ -374,11 +392,10 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .describe = tc__daemon_describe,
         .context = d,
     };
-    if (d->ingest == NULL || d->upload == NULL) {
+    if (d->ingest == NULL || d->upload == NULL || d->forwarded == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");
     }
-    TC_TRY(tc_source_set_create(&parts, tc_net_base(d->net), d->options.data_dir, d->evidence_dir,
-                                &d->sources, err));
+    TC_TRY(start_forwarding(d, err));
     TC_TRY(tc_source_set_add_configured(d->sources, err));
     return tc_api_create(&api, &d->api, err);
 }
@@ -528,6 +545,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     }
     tc_body_checker_destroy(d->checker);
     tc_source_set_stop(d->sources);
+    tc_forward_destroy(d->forward);
     tc_shipper_destroy(d->shipper);
     tc_sealer_destroy(d->sealer);
     tc_committer_destroy(d->committer);
@@ -555,6 +573,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     tc_api_destroy(d->api);
     tc_upload_destroy(d->upload);
     tc_ingest_destroy(d->ingest);
+    tc_forwarded_destroy(d->forwarded);
     tc_handoff_destroy(d->handoff);
     tc_detection_destroy(d->detection);
     tc_run_book_destroy(d->runs);

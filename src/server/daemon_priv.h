@@ -10,7 +10,9 @@
 #include "server/committer.h"
 #include "server/daemon.h"
 #include "server/detection.h"
+#include "server/forward/forward.h"
 #include "server/hot_page.h"
+#include "server/ingest/forwarded.h"
 #include "server/ingest/ingest.h"
 #include "server/ingest/upload.h"
 #include "server/remote_write.h"
@@ -58,7 +60,9 @@ struct tc_daemon {
     struct tc_body_checker *checker;
     struct tc_committer *committer;
     struct tc_sealer *sealer;
-    struct tc_shipper *shipper; /* NULL: evidence.remote is empty */
+    struct tc_shipper *shipper;     /* NULL: evidence.remote is empty */
+    struct tc_forward *forward;     /* NULL: forward.endpoints is empty */
+    struct tc_forwarded *forwarded; /* what others forward here */
     struct tc_ingest *ingest;
     struct tc_upload *upload;
     struct tc_source_set *sources;

@@ -93,6 +93,7 @@ static void refresh_store(const struct tc_daemon *d)
     tc_counter_set(TC_COUNT_EVIDENCE_SEALED, s.sealed);
     tc_counter_set(TC_COUNT_EVIDENCE_SEALED_HOT, s.sealed_hot);
     tc_counter_set(TC_COUNT_EVIDENCE_DELETED, s.deleted);
+    tc_counter_set(TC_COUNT_FORWARD_DROPPED, s.deleted_held);
     tc_counter_set(TC_COUNT_EVIDENCE_CITED, s.cited);
     tc_gauge(TC_COUNT_EVIDENCE_OBJECT_BYTES, (int64_t)s.object_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_WAITING_BYTES, (int64_t)s.waiting_bytes);
@@ -180,6 +181,7 @@ static void put_traffic(struct tc_json_out *j)
     PUT_COUNT(j, "metrics", TC_COUNT_RECORDS_RECEIVED_METRICS);
     PUT_COUNT(j, "spans", TC_COUNT_RECORDS_RECEIVED_TRACES);
     PUT_COUNT(j, "uploads", TC_COUNT_UPLOADS);
+    PUT_COUNT(j, "forwarded", TC_COUNT_FORWARDED_STORED);
     PUT_COUNT(j, "malformed_requests", TC_COUNT_REJECTED_MALFORMED);
     tc_json_end_object(j);
     tc_json_put_object(j, "events");
@@ -313,11 +315,13 @@ void tc__daemon_describe(void *context, struct tc_json_out *j)
     tc_json_put_i64(j, "uptime_seconds", tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
     tc_json_put_cstr(j, "data_dir", d->options.data_dir);
     tc_json_put_cstr(j, "ack", d->config.ingest_ack);
+    tc_json_put_bool(j, "detection", !tc_catch_up_is_off(d->catch_up));
     put_listeners(d, j);
     tc_json_put_u64(j, "connections", tc_net_connections(d->net));
     put_traffic(j);
     put_results(d, j);
     put_alerts(d, j);
+    tc_forward_describe(d->forward, j);
     tc_source_set_describe(d->sources, j);
     tc_recheck_describe(tc_detection_recheck(d->detection), j);
     put_loop(d, j);

@@ -69,6 +69,7 @@ static size_t page_bytes(const struct tc_config *config)
     size_t most = (size_t)config->limits_output;
     most = most < ANSWER_MAX ? most : ANSWER_MAX;
     size_t own = TC_METRICS_TEXT_MAX + TC_METRICS_SOURCES_MAX;
+    own += config->forward_endpoints[0] == '\0' ? 0 : TC_METRICS_FORWARD_MAX;
     return most > own ? most - own : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stored/batch_events.h"
 
+#include "stored/batch_name.h"
 #include "stored/source_events.h"
 #include "stored/upload_file.h"
 
@@ -55,8 +56,8 @@ static tc_status read_otlp(struct tc_otlp_reader *reader, const struct tc_batch 
         .bytes = batch->body,
         .source = (uint32_t)batch->number,
         .boot_ns = TC_TIME_NONE,
-        .now_ns = batch->arrival_ns,
-        .taken_ns = batch->arrival_ns,
+        .now_ns = tc_batch_taken(batch),
+        .taken_ns = tc_batch_taken(batch),
     };
     struct tc_codec_out out = {
         .event = taker->event,
@@ -73,9 +74,32 @@ static tc_status read_otlp(struct tc_otlp_reader *reader, const struct tc_batch 
     return status;
 }
 
-tc_status tc_batch_events(struct tc_otlp_reader *reader, const struct tc_batch *batch,
-                          const struct tc_otlp_tape *tape, struct tc_batch_arenas *arenas,
-                          const struct tc_batch_taker *taker, struct tc_error *err)
+/* What has no time is dated by when it was taken, before it was forwarded. */
+struct dating {
+    const struct tc_batch_taker *to;
+    int64_t taken_ns;
+};
+
+static tc_status date_event(void *context, const struct tc_event *ev)
+{
+    const struct dating *d = context;
+    if (ev->time_ns != TC_TIME_NONE) {
+        return d->to->event(d->to->context, ev);
+    }
+    struct tc_event dated = *ev;
+    dated.time_ns = d->taken_ns;
+    return d->to->event(d->to->context, &dated);
+}
+
+static void pass_unread(void *context, uint64_t count)
+{
+    const struct dating *d = context;
+    d->to->unread(d->to->context, count);
+}
+
+static tc_status read_events(struct tc_otlp_reader *reader, const struct tc_batch *batch,
+                             const struct tc_otlp_tape *tape, struct tc_batch_arenas *arenas,
+                             const struct tc_batch_taker *taker, struct tc_error *err)
 {
     switch (batch->kind) {
     case TC_BATCH_LOGS_PROTOBUF:
@@ -92,4 +116,16 @@ tc_status tc_batch_events(struct tc_otlp_reader *reader, const struct tc_batch *
         return tc_source_events(batch, arenas, taker, err);
     }
     return TC_OK;
+}
+
+tc_status tc_batch_events(struct tc_otlp_reader *reader, const struct tc_batch *batch,
+                          const struct tc_otlp_tape *tape, struct tc_batch_arenas *arenas,
+                          const struct tc_batch_taker *taker, struct tc_error *err)
+{
+    struct dating dating = {.to = taker, .taken_ns = tc_batch_taken(batch)};
+    struct tc_batch_taker dated = {.event = date_event,
+                                   .unread = taker->unread == NULL ? NULL : pass_unread,
+                                   .context = &dating};
+    bool was_forwarded = dating.taken_ns != batch->arrival_ns && !tc_batch_is_file(batch);
+    return read_events(reader, batch, tape, arenas, was_forwarded ? &dated : taker, err);
 }

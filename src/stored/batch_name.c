@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stored/batch_name.h"
 
+#include "base/time.h"
+
 #include <string.h>
 
 /* One "key=value" line. */
@@ -13,7 +15,7 @@ static tc_status read_hint(struct tc_batch_said *s, struct tc_slice line, struct
         {"node", &s->node},     {"job", &s->job},       {"boot_time", &s->boot_time},
         {"now", &s->now},       {"tz", &s->tz},         {"format", &s->format},
         {"source", &s->source}, {"stream", &s->stream}, {"position", &s->position},
-        {"sender", &s->sender},
+        {"taken", &s->taken},   {"sender", &s->sender},
     };
     struct tc_slice value;
     struct tc_slice key = tc_slice_cut(line, '=', &value);
@@ -43,6 +45,20 @@ tc_status tc_batch_name_read(struct tc_slice name, struct tc_batch_said *out, st
         TC_TRY(read_hint(out, line, err));
     }
     return TC_OK;
+}
+
+int64_t tc_batch_taken(const struct tc_batch *batch)
+{
+    size_t at = tc_slice_find(batch->name, TC_LIT(TC_BATCH_TAKEN));
+    struct tc_slice rest;
+    int64_t taken_ns = 0;
+    if (at == TC_NPOS) {
+        return batch->arrival_ns;
+    }
+    struct tc_slice text =
+        tc_slice_cut(tc_slice_from(batch->name, at + sizeof TC_BATCH_TAKEN - 1), '\n', &rest);
+    return text.len > 0 && tc_time_parse(text, 0, &taken_ns) == text.len ? taken_ns
+                                                                         : batch->arrival_ns;
 }
 
 bool tc_batch_is_scrape(struct tc_slice name)

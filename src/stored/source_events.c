@@ -70,8 +70,8 @@ tc_status tc_source_events(const struct tc_batch *batch, struct tc_batch_arenas 
         .source = (uint32_t)batch->number,
         .node = said.node,
         .boot_ns = TC_TIME_NONE,
-        .now_ns = batch->arrival_ns,
-        .taken_ns = batch->arrival_ns,
+        .now_ns = tc_batch_taken(batch),
+        .taken_ns = tc_batch_taken(batch),
     };
     if (said.tz.len > 0 && !tc_hint_zone(said.tz, &in.utc_offset_s)) {
         return tc_fail(err, TC_E_USAGE, 0, "tz: \"%.*s\" is not a zone", TC_FMT(said.tz));

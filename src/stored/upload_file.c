@@ -75,7 +75,7 @@ static tc_status recognise(struct reading *r, const struct tc_batch *batch, stru
     r->input = (struct tc_input){
         .path = r->said.path,
         .bytes = batch->body,
-        .mtime_ns = batch->arrival_ns,
+        .mtime_ns = tc_batch_taken(batch),
         .boot_ns = TC_TIME_NONE,
         .taken_ns = TC_TIME_NONE,
     };

@@ -84,8 +84,9 @@ describe('the page', () => {
   });
 
   test('has all that rules, dashboards and the documentation ask for', () => {
-    // Receivers of alerts have theirs once there are any: alerts.test.mjs looks for them.
-    const ofReceivers = [...read('src/observe/metrics_alerts.c').matchAll(/"(tracecore_\w+)"/gu)].map((m) => m[1]);
+    // Receivers of alerts, and of what is forwarded, have theirs once there are any: alerts.test.mjs and forward.test.mjs look for them.
+    const ofReceivers = ['src/observe/metrics_alerts.c', 'src/server/forward/show.c']
+      .flatMap((file) => [...read(file).matchAll(/"(tracecore_\w+)"/gu)].map((m) => m[1]));
     const there = new Set([...parseMetrics(text).rows.map((row) => row.name), ...ofReceivers]);
     const rules = 'packaging/prometheus/tracecore.rules.yaml';
     const recorded = new Set([...read(rules).matchAll(/record: (\S+)/gu)].map((m) => m[1]));

@@ -29,6 +29,7 @@ static const struct {
     {{"mcp-protocol-version", 20}, TC__HTTP_MCP_VERSION},
     {{"mcp-method", 10}, TC__HTTP_MCP_METHOD},
     {{"mcp-name", 8}, TC__HTTP_MCP_NAME},
+    {{"tracecore-batch", 15}, TC__HTTP_TRACECORE_BATCH},
 };
 
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
@@ -420,5 +421,6 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
     r->mcp_version = value(h, TC__HTTP_MCP_VERSION);
     r->mcp_method = value(h, TC__HTTP_MCP_METHOD);
     r->mcp_name = value(h, TC__HTTP_MCP_NAME);
+    r->tracecore_batch = value(h, TC__HTTP_TRACECORE_BATCH);
     return true;
 }

@@ -89,6 +89,7 @@ enum tc__http_field {
     TC__HTTP_MCP_VERSION,
     TC__HTTP_MCP_METHOD,
     TC__HTTP_MCP_NAME,
+    TC__HTTP_TRACECORE_BATCH,
     TC__HTTP_FIELDS,
     TC__HTTP_NO_FIELD = TC__HTTP_FIELDS,
 };

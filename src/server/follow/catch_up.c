@@ -338,6 +338,11 @@ static tc_status find_beginning(struct tc_catch_up *c, struct tc_error *err)
         tc_evidence_replay_span(evidence, since_ns, config->bytes_max, rest, &span, err);
     tc_evidence_close(evidence);
     TC_TRY(status);
+    if (config->is_off) { /* what is stored counts as judged, whoever did that */
+        span = (struct tc_replay_span){.from = c->last + 1};
+        is_known = false;
+        since_ns = config->started_ns;
+    }
     c->from = span.from;
     c->progress =
         (struct tc_catch_up_progress){.batches_total = span.batches, .bytes_total = span.bytes};
@@ -430,6 +435,11 @@ void tc_catch_up_destroy(struct tc_catch_up *c)
 
 /* ---- what comes ---- */
 
+bool tc_catch_up_is_off(const struct tc_catch_up *c)
+{
+    return c->config.is_off;
+}
+
 bool tc_catch_up_is_behind(const struct tc_catch_up *c)
 {
     return c->waiting == NULL && is_reading(c);
@@ -449,7 +459,7 @@ static uint64_t answered_max(const struct tc_catch_up *c)
 enum tc_catch_up_when tc_catch_up_when(const struct tc_catch_up *c, uint64_t bytes,
                                        uint64_t records)
 {
-    if (is_reading(c) || c->unsettled > 0 || bytes > TC_LEVEL_BODY_BYTES ||
+    if (c->config.is_off || is_reading(c) || c->unsettled > 0 || bytes > TC_LEVEL_BODY_BYTES ||
         records > LEVEL_RECORDS) {
         return TC_CATCH_UP_LATER;
     }
@@ -510,8 +520,11 @@ void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bo
                          struct tc_spool *spool)
 {
     c->unsettled--;
-    if (!is_stored) {
+    if (!is_stored || c->config.is_off) {
         tc_spool_close(spool);
+        if (is_stored) {
+            tc_catch_up_took(c, batch);
+        }
         return;
     }
     c->wanted = batch->number;

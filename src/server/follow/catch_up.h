@@ -30,6 +30,7 @@ struct tc_catch_up_config {
     struct event_base *base;
     struct tc_detection *detection;       /* borrowed */
     struct tc_batch_reader_config reader; /* all but wake */
+    bool is_off;                          /* nothing is judged here: batches only count as such */
     int64_t started_ns;                   /* our clock, before anything new can come */
     int64_t window_ns;                    /* of the past that is read again */
     uint64_t bytes_max;                   /* of it; 0: no bound */
@@ -83,6 +84,8 @@ void tc_catch_up_later(struct tc_catch_up *c);
 void tc_catch_up_settled(struct tc_catch_up *c, const struct tc_batch *batch, bool is_stored,
                          struct tc_spool *spool);
 
+/* Whether nothing is judged here. What comes is "later", and never read. */
+bool tc_catch_up_is_off(const struct tc_catch_up *c);
 /* Whether our clock is not to be told to detection: its time is that of what it reads. */
 bool tc_catch_up_is_behind(const struct tc_catch_up *c);
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/ingest/ingest.h"
-
 #include "base/clock.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -8,55 +6,15 @@
 #include "server/ingest/look.h"
 #include "server/ingest/otlp_answer.h"
 #include "server/ingest/otlp_route.h"
-#include "server/ingest/sender.h"
+#include "server/ingest/piece.h"
+#include "server/ingest/priv.h"
+#include "server/ingest/upload.h"
+#include "stored/batch_name.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_BYTES_MAX 1024
-/* Jobs that are kept to be used again. */
-#define JOBS_KEPT_MAX 1024
-
-/*
- * One request from its check until its bytes are stored and detection has read them or will read
- * them from the store. The tape of its body is the reader's from the check to the end of `store`. A
- * job that waits longer keeps a copy, where the pool has memory to spare: then tape_memory holds
- * it, and the job is in the list `with_tape`.
- */
-struct ingest_job {
-    struct tc_commit_job commit; /* first: the committer gives it back */
-    struct tc_cited_pending cited;
-    struct ingest_job *next; /* of the free ones */
-    struct tc_ingest *in;
-    struct tc_request *request; /* NULL once answered */
-    bool is_settled;            /* durable, or could not be made so: `stored` */
-    bool is_waiting;            /* for detection */
-    bool is_left;               /* detection reads it from the store */
-    tc_status stored;
-    struct tc_waiting waiting;
-    struct tc_pool_claim claim; /* memory for what a compressed body holds */
-    int64_t claim_until_ns;
-    enum tc_encoding encoding;
-    bool is_long; /* the thread checked it: there is no tape */
-    struct tc_body_check check;
-    struct tc_buffer *body;
-    enum tc_otlp_signal signal;
-    enum tc_otlp_form form;
-    struct tc_otlp_tape tape;
-    struct tc_buffer *tape_memory;
-    struct ingest_job *next_tape;
-    struct ingest_job **at_tape; /* what points to this job in that list */
-    char sender[TC_SENDER_MAX];
-};
-
-struct tc_ingest {
-    struct tc_ingest_parts parts;
-    struct tc_service service;
-    struct ingest_job *free_jobs;
-    struct ingest_job *with_tape; /* the one that has to wait longest first */
-    size_t free_count;
-    size_t in_flight;
-};
 
 /* ---- answers ---- */
 
@@ -85,12 +43,18 @@ static void refuse(struct tc_request *r, enum tc_answer answer, unsigned retry_a
     respond(r, &response);
 }
 
-static void accept(struct ingest_job *j)
+static void accept(struct tc__ingest_job *j)
 {
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_request *r = j->request;
     const struct tc_otlp_counts *counts = &j->tape.counts;
+    if (j->is_source) {
+        struct tc_response stored = {.answer = TC_ANSWER_OK};
+        j->request = NULL;
+        respond(r, &stored);
+        return;
+    }
     tc_otlp_answer_ok(&b, j->signal, j->form, counts->rejected,
                       counts->why == NULL ? TC_EMPTY : tc_slice_cstr(counts->why));
     struct tc_response response = {
@@ -102,82 +66,20 @@ static void accept(struct ingest_job *j)
     respond(r, &response);
 }
 
-/* ---- jobs ---- */
-
-static struct ingest_job *take_job(struct tc_ingest *in)
+static bool is_sliced(const struct tc__ingest_job *j)
 {
-    struct ingest_job *j = in->free_jobs;
-    if (j != NULL) {
-        in->free_jobs = j->next;
-        in->free_count--;
-        memset(j, 0, sizeof *j);
-    } else {
-        j = calloc(1, sizeof *j);
-    }
-    if (j != NULL) {
-        j->in = in;
-        in->in_flight++;
-    }
-    return j;
-}
-
-/* Takes the tape for longer than the reader has it. Traces have none: no pattern reads them. */
-static void keep_tape(struct ingest_job *j)
-{
-    struct tc_ingest *in = j->in;
-    if (j->signal == TC_OTLP_TRACES || j->is_long) {
-        return;
-    }
-    j->tape_memory = tc_pool_take_spare(in->parts.pool, tc_otlp_tape_bytes(&j->tape));
-    if (j->tape_memory == NULL) {
-        return;
-    }
-    tc_otlp_tape_move(&j->tape, j->tape_memory->data);
-    j->next_tape = in->with_tape;
-    j->at_tape = &in->with_tape;
-    if (j->next_tape != NULL) {
-        j->next_tape->at_tape = &j->next_tape;
-    }
-    in->with_tape = j;
-}
-
-/* The job is without it afterwards. NULL: it has none. */
-static struct tc_buffer *release_tape(struct ingest_job *j)
-{
-    struct tc_buffer *memory = j->tape_memory;
-    if (memory == NULL) {
-        return NULL;
-    }
-    *j->at_tape = j->next_tape;
-    if (j->next_tape != NULL) {
-        j->next_tape->at_tape = j->at_tape;
-    }
-    j->tape_memory = NULL;
-    return memory;
-}
-
-/* A body needs the memory: one that waits is parsed again. */
-static bool give_spare(void *context)
-{
-    struct tc_ingest *in = context;
-    if (in->parts.handoff != NULL && tc_handoff_give_back(in->parts.handoff)) {
-        return true;
-    }
-    if (in->with_tape == NULL) {
-        return false;
-    }
-    tc_buffer_give(release_tape(in->with_tape));
-    return true;
-}
-
-static bool is_sliced(const struct ingest_job *j)
-{
-    return j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
+    return !j->is_source && j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
 }
 
 /* What is durable goes on to the slices, if they want it; of traces it is only told. */
-static void hand_over(struct ingest_job *j)
+static void hand_over(struct tc__ingest_job *j)
 {
+    if (j->is_source) {
+        if (tc_batch_is_scrape(j->commit.batch.name)) {
+            tc_handoff_skip(j->in->parts.handoff, j->commit.batch.number);
+        }
+        return;
+    }
     if (j->signal == TC_OTLP_TRACES) {
         tc_handoff_note_traces(j->in->parts.handoff, j->commit.batch.number);
         return;
@@ -186,7 +88,7 @@ static void hand_over(struct ingest_job *j)
                              .arrival_ns = j->commit.batch.arrival_ns,
                              .tape = j->tape,
                              .body = j->body,
-                             .tape_memory = release_tape(j)};
+                             .tape_memory = tc__ingest_tape_release(j)};
     if (item.tape_memory == NULL) {
         tc_handoff_skip(j->in->parts.handoff, item.number);
         return;
@@ -195,59 +97,52 @@ static void hand_over(struct ingest_job *j)
     tc_handoff_put(j->in->parts.handoff, &item);
 }
 
-static void give_job(struct ingest_job *j)
-{
-    struct tc_ingest *in = j->in;
-    tc_buffer_give(release_tape(j));
-    tc_buffer_give(j->body);
-    in->in_flight--;
-    if (in->free_count >= JOBS_KEPT_MAX) {
-        free(j);
-        return;
-    }
-    j->next = in->free_jobs;
-    in->free_jobs = j;
-    in->free_count++;
-}
-
 static bool is_stored_first(const struct tc_ingest *in)
 {
     return strcmp(in->parts.config->ingest_ack, "stored") == 0;
 }
 
-static bool is_read(const struct ingest_job *j)
+static bool is_read(const struct tc__ingest_job *j)
 {
-    return j->signal != TC_OTLP_TRACES;
+    return j->is_source || j->signal != TC_OTLP_TRACES;
+}
+
+/* Whether a tape was made of it, once. */
+static bool was_parsed(const struct tc__ingest_job *j)
+{
+    return !j->is_source && j->signal != TC_OTLP_TRACES;
 }
 
 /* Tape: NULL when the job could not keep its own. */
-static void detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
+static void detect(struct tc__ingest_job *j, const struct tc_otlp_tape *tape)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     const struct tc_batch *batch = &j->commit.batch;
-    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read(j) && tape == NULL);
+    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, was_parsed(j) && tape == NULL);
     tc_detection_take(p->detection, batch, tape);
     tc_catch_up_took(p->catch_up, batch);
     p->fed(p->context);
 }
 
 /* Nobody needs it in memory any more, but the slices. */
-static void finish(struct ingest_job *j)
+static void finish(struct tc__ingest_job *j)
 {
     if (j->is_left) {
         tc_catch_up_settled(j->in->parts.catch_up, &j->commit.batch, j->stored == TC_OK, NULL);
     }
-    if (j->stored == TC_OK && j->signal != TC_OTLP_LOGS && j->in->parts.handoff != NULL) {
+    if (j->stored == TC_OK && (j->is_source || j->signal != TC_OTLP_LOGS) &&
+        j->in->parts.handoff != NULL) {
         hand_over(j);
     }
-    give_job(j);
+    tc__ingest_job_give(j);
 }
 
 /* It has waited for detection. */
 static void take_turn(struct tc_waiting *waiting)
 {
-    struct ingest_job *j =
-        (struct ingest_job *)(void *)((char *)waiting - offsetof(struct ingest_job, waiting));
+    struct tc__ingest_job *j =
+        (struct tc__ingest_job *)(void *)((char *)waiting -
+                                          offsetof(struct tc__ingest_job, waiting));
     j->is_waiting = false;
     detect(j, j->tape_memory == NULL ? NULL : &j->tape);
     if (j->request != NULL) {
@@ -258,7 +153,7 @@ static void take_turn(struct tc_waiting *waiting)
     }
 }
 
-static void wait_for_detection(struct ingest_job *j, bool is_answered)
+static void wait_for_detection(struct tc__ingest_job *j, bool is_answered)
 {
     j->is_waiting = true;
     j->waiting = (struct tc_waiting){.bytes = is_read(j) ? j->commit.batch.body.len : 0,
@@ -270,7 +165,7 @@ static void wait_for_detection(struct ingest_job *j, bool is_answered)
 
 /* Detection reads it promptly, soon or later, and it is answered: soon, when detection has read it,
  * so that senders do not outrun it. is_fresh: the reader's tape is still that of this job. */
-static void pass_on(struct ingest_job *j, bool is_fresh)
+static void pass_on(struct tc__ingest_job *j, bool is_fresh)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     enum tc_catch_up_when when =
@@ -280,7 +175,7 @@ static void pass_on(struct ingest_job *j, bool is_fresh)
                                is_read(j) ? j->tape.counts.records : 0);
     if (is_fresh &&
         (when != TC_CATCH_UP_LATER || (is_sliced(j) && tc_handoff_is_open(j->in->parts.handoff)))) {
-        keep_tape(j);
+        tc__ingest_tape_keep(j);
     }
     switch (when) {
     case TC_CATCH_UP_PROMPTLY:
@@ -290,7 +185,8 @@ static void pass_on(struct ingest_job *j, bool is_fresh)
         wait_for_detection(j, false);
         return;
     case TC_CATCH_UP_LATER:
-        tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, is_read(j));
+        tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION,
+                 was_parsed(j) && !tc_catch_up_is_off(p->catch_up));
         tc_catch_up_later(p->catch_up);
         j->is_left = true;
         break;
@@ -301,9 +197,10 @@ static void pass_on(struct ingest_job *j, bool is_fresh)
 /* The batch is durable, or could not be made so. */
 static void settled(struct tc_commit_job *commit, tc_status status)
 {
-    struct ingest_job *j = (struct ingest_job *)(void *)commit;
+    struct tc__ingest_job *j = (struct tc__ingest_job *)(void *)commit;
     j->is_settled = true;
     j->stored = status;
+    tc_forwarded_end(j->in->parts.forwarded, &j->forwarded, status == TC_OK);
     if (!commit->is_awaited) {
         tc_cited_forget(tc_detection_cited(j->in->parts.detection), &j->cited);
         tc_count(TC_COUNT_EVIDENCE_LOST, status != TC_OK);
@@ -319,12 +216,14 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     }
 }
 
-static struct tc_slice body_of(const struct ingest_job *j)
+static struct tc_slice body_of(const struct tc__ingest_job *j)
 {
-    return j->body == NULL ? TC_EMPTY : tc_slice_make((const char *)j->body->data, j->body->len);
+    return j->body == NULL ? TC_EMPTY
+                           : tc_slice_from(tc_slice_make((const char *)j->body->data, j->body->len),
+                                           j->body_at);
 }
 
-static void count_records(const struct ingest_job *j, size_t received, size_t decompressed)
+static void count_records(const struct tc__ingest_job *j, size_t received, size_t decompressed)
 {
     static const enum tc_counter taken[] = {TC_COUNT_RECORDS_RECEIVED_LOGS,
                                             TC_COUNT_RECORDS_RECEIVED_METRICS,
@@ -333,32 +232,60 @@ static void count_records(const struct ingest_job *j, size_t received, size_t de
                                                TC_COUNT_RECORDS_REJECTED_METRICS,
                                                TC_COUNT_RECORDS_REJECTED_TRACES};
     bool http = j->request->protocol == TC_PROTOCOL_HTTP;
-    tc_count(taken[j->signal], j->tape.counts.records);
+    tc_count(taken[j->signal], j->is_source ? 0 : j->tape.counts.records);
     tc_count(rejected[j->signal], j->tape.counts.rejected);
     tc_count(http ? TC_COUNT_BYTES_HTTP : TC_COUNT_BYTES_GRPC, received);
     tc_count(http ? TC_COUNT_BYTES_DECOMPRESSED_HTTP : TC_COUNT_BYTES_DECOMPRESSED_GRPC,
              decompressed);
 }
 
+/* Where its name is written; that of a piece of a source has begun. */
+static struct tc_buf name_room(struct tc__ingest_job *j)
+{
+    if (j->long_name == NULL) {
+        return tc_buf_make(j->name, sizeof j->name);
+    }
+    struct tc_buf b = tc_buf_make((char *)j->long_name->data, j->long_name->cap);
+    b.len = j->long_name->len;
+    return b;
+}
+
+/* A piece of a source says its name before its bytes. */
+static tc_status take_piece(struct tc__ingest_job *j, struct tc_error *err)
+{
+    struct tc_piece piece;
+    TC_TRY(tc_piece_read(body_of(j), &piece, err));
+    j->long_name = tc_pool_take(j->in->parts.pool, piece.name.len + sizeof j->name);
+    if (j->long_name == NULL) {
+        return TC_E_NOMEM;
+    }
+    memcpy(j->long_name->data, piece.name.ptr, piece.name.len);
+    j->long_name->len = piece.name.len;
+    j->body_at = piece.name.len + TC_PIECE_GAP;
+    j->tape.counts.records = piece.lines;
+    return TC_OK;
+}
+
 /* Sends a checked job on its way. */
-static void store(struct ingest_job *j)
+static void store(struct tc__ingest_job *j)
 {
     struct tc_ingest *in = j->in;
-    struct tc_buf sender = tc_buf_make(j->sender, sizeof j->sender);
-    tc_sender_put(&sender, tc_auth_token_name(in->parts.auth, j->request), &j->request->peer);
+    struct tc_buf name = name_room(j);
+    tc_forwarded_put(&name, &j->forwarded);
+    tc_sender_put(&name, tc_auth_token_name(in->parts.auth, j->request), &j->request->peer);
     j->commit.settled = settled;
     j->commit.batch = (struct tc_batch){
         .arrival_ns = j->request->arrival_ns,
-        .kind = tc_otlp_batch_kind(j->signal, j->form),
-        .name = tc_buf_slice(&sender),
+        .kind = j->is_source ? TC_BATCH_SOURCE : tc_otlp_batch_kind(j->signal, j->form),
+        .name = tc_buf_slice(&name),
         .body = body_of(j),
     };
     /* A store that falls behind makes senders wait for it before it makes them come again. */
     bool behind =
         tc_committer_waiting_bytes(in->parts.committer) > in->parts.config->ingest_queue_bytes / 2;
-    j->commit.is_awaited = is_stored_first(in) || behind;
+    j->commit.is_awaited = is_stored_first(in) || behind || j->forwarded.number != 0;
     if (j->commit.is_awaited) {
-        keep_tape(j);
+        tc__ingest_tape_keep(j);
     }
     tc_committer_put(in->parts.committer, &j->commit);
     if (j->commit.is_awaited) {
@@ -371,7 +298,7 @@ static void store(struct ingest_job *j)
 }
 
 /* Takes compression off: j->body is the content afterwards. */
-static tc_status uncover(struct ingest_job *j, enum tc_encoding encoding, struct tc_error *err)
+static tc_status uncover(struct tc__ingest_job *j, enum tc_encoding encoding, struct tc_error *err)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     if (encoding == TC_ENCODING_NONE || j->body == NULL) {
@@ -387,7 +314,7 @@ static tc_status uncover(struct ingest_job *j, enum tc_encoding encoding, struct
 }
 
 /* Refuses a body that compression or the codec did not like. */
-static void refuse_body(struct ingest_job *j, tc_status status, bool compressed,
+static void refuse_body(struct tc__ingest_job *j, tc_status status, bool compressed,
                         const struct tc_error *err)
 {
     if (status == TC_E_NOMEM) {
@@ -402,11 +329,11 @@ static void refuse_body(struct ingest_job *j, tc_status status, bool compressed,
         tc_count(compressed ? TC_COUNT_REJECTED_DECOMPRESS : TC_COUNT_REJECTED_MALFORMED, 1);
         refuse(j->request, TC_ANSWER_BAD, 0, err->message);
     }
-    give_job(j);
+    tc__ingest_job_give(j);
 }
 
 /* What the thread inflated becomes the body. */
-static tc_status take_content(struct ingest_job *j)
+static tc_status take_content(struct tc__ingest_job *j)
 {
     const struct tc_body_check *c = &j->check;
     if (!c->is_inflated) {
@@ -426,8 +353,8 @@ static tc_status take_content(struct ingest_job *j)
 /* The thread has checked a long body. */
 static void checked(struct tc_body_check *check, tc_status status)
 {
-    struct ingest_job *j =
-        (struct ingest_job *)(void *)((char *)check - offsetof(struct ingest_job, check));
+    struct tc__ingest_job *j =
+        (struct tc__ingest_job *)(void *)((char *)check - offsetof(struct tc__ingest_job, check));
     size_t received = check->bytes.len;
     status = status == TC_OK ? take_content(j) : status;
     if (status != TC_OK) {
@@ -440,7 +367,7 @@ static void checked(struct tc_body_check *check, tc_status status)
 }
 
 /* A long body is checked by a thread. It has no tape: who reads it parses it again. */
-static void work_later(struct ingest_job *j, enum tc_encoding encoding)
+static void work_later(struct tc__ingest_job *j, enum tc_encoding encoding)
 {
     j->is_long = true;
     j->check = (struct tc_body_check){.bytes = body_of(j),
@@ -451,13 +378,13 @@ static void work_later(struct ingest_job *j, enum tc_encoding encoding)
     tc_body_checker_put(j->in->parts.checker, &j->check);
 }
 
-static void work(struct ingest_job *j, enum tc_encoding encoding);
+static void work(struct tc__ingest_job *j, enum tc_encoding encoding);
 
 /* Its turn has come, or the end of its wait. */
 static void memory_came(struct tc_pool_claim *claim, struct tc_buffer *b)
 {
-    struct ingest_job *j =
-        (struct ingest_job *)(void *)((char *)claim - offsetof(struct ingest_job, claim));
+    struct tc__ingest_job *j =
+        (struct tc__ingest_job *)(void *)((char *)claim - offsetof(struct tc__ingest_job, claim));
     struct tc_error err = {0};
     if (b == NULL) {
         refuse_body(j, TC_E_NOMEM, true, &err);
@@ -468,7 +395,7 @@ static void memory_came(struct tc_pool_claim *claim, struct tc_buffer *b)
 }
 
 /* A compressed body waits until there is room for `bytes` of content. False: it has waited. */
-static bool wait_for_memory(struct ingest_job *j, enum tc_encoding encoding, size_t bytes)
+static bool wait_for_memory(struct tc__ingest_job *j, enum tc_encoding encoding, size_t bytes)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     int64_t now_ns = tc_mono_ns();
@@ -484,17 +411,18 @@ static bool wait_for_memory(struct ingest_job *j, enum tc_encoding encoding, siz
     return j->claim.pool != NULL;
 }
 
-static void work(struct ingest_job *j, enum tc_encoding encoding)
+static void work(struct tc__ingest_job *j, enum tc_encoding encoding)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
     struct tc_error err = {0};
     size_t received = body_of(j).len;
-    if (received > TC_LEVEL_BODY_BYTES) {
+    if (received > TC_LEVEL_BODY_BYTES && !j->is_source) {
         work_later(j, encoding);
         return;
     }
     tc_status status = uncover(j, encoding, &err);
-    if (status == TC_E_LIMIT && p->config->limits_body_decompressed > TC_LEVEL_BODY_BYTES) {
+    if (status == TC_E_LIMIT && !j->is_source &&
+        p->config->limits_body_decompressed > TC_LEVEL_BODY_BYTES) {
         work_later(j, encoding);
         return;
     }
@@ -506,10 +434,11 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
         return;
     }
     struct tc_slice body = body_of(j);
-    status = j->signal == TC_OTLP_TRACES
+    status = j->is_source ? take_piece(j, &err)
+             : j->signal == TC_OTLP_TRACES
                  ? tc_otlp_verify(p->reader, j->signal, j->form, body, &j->tape.counts, &err)
                  : tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
-    if (status == TC_E_LIMIT) { /* of this reader, which is the loop's */
+    if (status == TC_E_LIMIT && !j->is_source) { /* of this reader, which is the loop's */
         work_later(j, TC_ENCODING_NONE);
         return;
     }
@@ -531,9 +460,11 @@ static bool is_store_open(void *context)
 static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
-    (void)io_body_max;
     const struct tc_ingest *in = context;
     enum tc_answer answer = tc_ingest_look(&in->parts, head, out_refusal);
+    if (answer == TC_ANSWER_OK && tc_piece_route(head) == TC_PIECE_FILE) {
+        answer = tc_upload_begin(in->parts.upload, head, io_body_max, out_refusal);
+    }
     if (answer != TC_ANSWER_OK) {
         out_refusal->answer = answer;
         tc_answer_count(head, answer);
@@ -541,19 +472,47 @@ static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_b
     return answer;
 }
 
+/* Of a batch that another daemon forwards: false when it is not to be stored, and was answered. */
+static bool claim_batch(struct tc__ingest_job *j, struct tc_request *r)
+{
+    struct tc_error err = {0};
+    uint64_t last = 0;
+    if (tc_forwarded_read(r->tracecore_batch, &j->forwarded, &err) != TC_OK) {
+        tc_count(TC_COUNT_REJECTED_MALFORMED, 1);
+        refuse(r, TC_ANSWER_BAD, 0, err.message);
+        return false;
+    }
+    enum tc_forwarded_claim claim =
+        tc_forwarded_claim(j->in->parts.forwarded, &j->forwarded, &last);
+    if (claim != TC_FORWARDED_NEW) {
+        tc_piece_answer_known(r, claim, last);
+    }
+    return claim == TC_FORWARDED_NEW;
+}
+
 static void handle(void *context, struct tc_request *r)
 {
     struct tc_ingest *in = context;
+    enum tc_piece_route route = tc_piece_route(r);
+    if (route == TC_PIECE_FILE) {
+        tc_upload_handle(in->parts.upload, r);
+        return;
+    }
     enum tc_otlp_signal signal = TC_OTLP_LOGS;
     enum tc_otlp_form form = TC_OTLP_PROTOBUF;
-    struct ingest_job *j = take_job(in);
+    struct tc__ingest_job *j = tc__ingest_job_take(in);
     if (j == NULL) {
         tc_count(TC_COUNT_REJECTED_BUSY_MEMORY, 1);
         refuse(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "no memory");
         return;
     }
+    if (!claim_batch(j, r)) {
+        tc__ingest_job_give(j);
+        return;
+    }
     (void)tc_otlp_route(r, &signal);
     (void)tc_otlp_form_of(r, &form);
+    j->is_source = route == TC_PIECE_SOURCE;
     j->request = r;
     j->body = r->body;
     r->body = NULL;
@@ -568,7 +527,7 @@ struct tc_ingest *tc_ingest_create(const struct tc_ingest_parts *parts)
     if (in != NULL) {
         in->parts = *parts;
         in->service = (struct tc_service){begin, handle, in};
-        tc_pool_set_spare(parts->pool, give_spare, in);
+        tc_pool_set_spare(parts->pool, tc__ingest_give_spare, in);
         tc_pool_set_gate(parts->pool, is_store_open, in);
     }
     return in;
@@ -581,7 +540,7 @@ void tc_ingest_destroy(struct tc_ingest *in)
     }
     tc_pool_set_spare(in->parts.pool, NULL, NULL);
     tc_pool_set_gate(in->parts.pool, NULL, NULL);
-    for (struct ingest_job *j = in->free_jobs, *next = NULL; j != NULL; j = next) {
+    for (struct tc__ingest_job *j = in->free_jobs, *next = NULL; j != NULL; j = next) {
         next = j->next;
         free(j);
     }

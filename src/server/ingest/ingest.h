@@ -22,7 +22,9 @@
 
 #include <stddef.h>
 
+struct tc_forwarded;
 struct tc_ingest;
+struct tc_upload;
 
 /* All borrowed. */
 struct tc_ingest_parts {
@@ -36,7 +38,9 @@ struct tc_ingest_parts {
     struct tc_store *store; /* to cite */
     struct tc_detection *detection;
     struct tc_catch_up *catch_up;
-    struct tc_handoff *handoff; /* NULL: neither slices nor requests are made */
+    struct tc_forwarded *forwarded; /* what other daemons forward; NULL: for sources of its own */
+    struct tc_upload *upload;       /* the same, for whole files */
+    struct tc_handoff *handoff;     /* NULL: neither slices nor requests are made */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
     void *context;

@@ -7,6 +7,7 @@
 #include "server/front.h"
 #include "server/ingest/otlp_answer.h"
 #include "server/ingest/otlp_route.h"
+#include "server/ingest/piece.h"
 
 enum tc_answer tc_ingest_look(const struct tc_ingest_parts *p, const struct tc_request *r,
                               struct tc_response *out)
@@ -14,7 +15,8 @@ enum tc_answer tc_ingest_look(const struct tc_ingest_parts *p, const struct tc_r
     enum tc_otlp_signal signal;
     enum tc_otlp_form form;
     *out = (struct tc_response){0};
-    if (!tc_otlp_route(r, &signal)) {
+    bool is_piece = tc_piece_route(r) != TC_PIECE_NONE;
+    if (!is_piece && !tc_otlp_route(r, &signal)) {
         tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
         out->message = TC_LIT("there are /v1/logs, /v1/metrics and /v1/traces here");
         return TC_ANSWER_NOT_FOUND;
@@ -34,7 +36,14 @@ enum tc_answer tc_ingest_look(const struct tc_ingest_parts *p, const struct tc_r
     if (allowed != TC_ANSWER_OK) {
         return allowed;
     }
-    if (!tc_otlp_form_of(r, &form)) {
+    if (is_piece &&
+        (!tc_slice_eq(r->content_type, TC_LIT(TC_PIECE_TYPE)) || r->tracecore_batch.len == 0)) {
+        tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
+        out->message = TC_LIT("this is for daemons that forward: Content-Type is " TC_PIECE_TYPE
+                              ", and Tracecore-Batch says which batch it is");
+        return TC_ANSWER_UNSUPPORTED;
+    }
+    if (!is_piece && !tc_otlp_form_of(r, &form)) {
         tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
         out->message = TC_LIT("Content-Type is application/x-protobuf or application/json");
         return TC_ANSWER_UNSUPPORTED;

@@ -10,6 +10,9 @@
 #include "server/answer.h"
 #include "server/auth.h"
 #include "server/front.h"
+#include "server/ingest/forwarded.h"
+#include "server/ingest/piece.h"
+#include "server/ingest/sender.h"
 #include "stored/upload_file.h"
 
 #include <stdlib.h>
@@ -32,7 +35,8 @@ struct upload_job {
     struct tc_request *request;
     struct tc_spool *spool; /* the body, on disk */
     const char *format;
-    char name[TC_UPLOAD_NAME_MAX];
+    struct tc_forwarded_batch forwarded; /* where another daemon sends it */
+    char name[TC_UPLOAD_NAME_MAX + TC_FORWARDED_NAME_MAX + TC_SENDER_MAX];
 };
 
 static void respond(struct tc_request *r, enum tc_answer answer, unsigned retry_after_s,
@@ -57,6 +61,7 @@ static void refuse(struct tc_request *r, enum tc_answer answer, unsigned retry_a
 
 static void give_job(struct upload_job *j)
 {
+    tc_forwarded_end(j->u->parts.forwarded, &j->forwarded, false);
     tc_spool_close(j->spool);
     free(j);
 }
@@ -84,6 +89,7 @@ static void settled(struct tc_commit_job *commit, tc_status status)
 {
     struct upload_job *j = (struct upload_job *)(void *)commit;
     const struct tc_ingest_parts *p = &j->u->parts;
+    tc_forwarded_end(p->forwarded, &j->forwarded, status == TC_OK);
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
         if (p->handoff != NULL) {
@@ -133,17 +139,33 @@ static tc_status read_query(struct tc_slice query, struct tc_buf *out, struct tc
     return TC_OK;
 }
 
+/* A file that another daemon forwards says its name before its bytes. What it holds was looked at
+ * there. */
+static tc_status prepare_piece(struct upload_job *j, struct tc_buf *name, struct tc_slice *io_body,
+                               struct tc_error *err)
+{
+    struct tc_piece piece;
+    TC_TRY(tc_piece_read(*io_body, &piece, err));
+    tc_buf_str(name, piece.name);
+    tc_forwarded_put(name, &j->forwarded);
+    *io_body = piece.bytes;
+    j->format = "";
+    return TC_OK;
+}
+
 /* Reads everything that can be wrong with an upload before it is stored. */
 static tc_status prepare(struct upload_job *j, struct tc_error *err)
 {
     struct tc_buf name = tc_buf_make(j->name, sizeof j->name);
-    TC_TRY(read_query(j->request->query, &name, err));
+    bool is_piece = j->forwarded.number != 0;
+    struct tc_slice body;
+    TC_TRY(tc_spool_map(j->spool, &body, err));
+    TC_TRY(is_piece ? prepare_piece(j, &name, &body, err)
+                    : read_query(j->request->query, &name, err));
     tc_sender_put(&name, tc_auth_token_name(j->u->parts.auth, j->request), &j->request->peer);
     if (name.overflowed) {
         return tc_fail(err, TC_E_USAGE, 0, "the parameters are too long");
     }
-    struct tc_slice body;
-    TC_TRY(tc_spool_map(j->spool, &body, err));
     if (body.len == 0) {
         tc_count(TC_COUNT_REJECTED_EMPTY_UPLOAD, 1);
         return tc_fail(err, TC_E_USAGE, 0, "the file is empty");
@@ -154,6 +176,9 @@ static tc_status prepare(struct upload_job *j, struct tc_error *err)
         .name = tc_buf_slice(&name),
         .body = body,
     };
+    if (is_piece) {
+        return TC_OK;
+    }
     tc_status status = tc_upload_file_check(j->commit.batch.name, body, &j->format, err);
     tc_count(TC_COUNT_REJECTED_UNKNOWN_FORMAT, status == TC_E_UNSUPPORTED);
     return status;
@@ -236,7 +261,19 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     j->commit.settled = settled;
     j->commit.is_awaited = true;
     j->commit.wants_digest = true;
-    tc_status status = prepare(j, &err);
+    enum tc_forwarded_claim claim = TC_FORWARDED_NEW;
+    uint64_t last = 0;
+    tc_status status = TC_OK;
+    if (tc_piece_route(r) == TC_PIECE_FILE) {
+        status = tc_forwarded_read(r->tracecore_batch, &j->forwarded, &err);
+        claim = tc_forwarded_claim(u->parts.forwarded, &j->forwarded, &last);
+    }
+    if (claim != TC_FORWARDED_NEW) {
+        tc_piece_answer_known(r, claim, last);
+        give_job(j);
+        return;
+    }
+    status = status == TC_OK ? prepare(j, &err) : status;
     if (status == TC_OK) {
         tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);
         tc_committer_put(u->parts.committer, &j->commit);

@@ -324,5 +324,6 @@ tc_status tc_source_set_add_configured(struct tc_source_set *s, struct tc_error 
     TC_TRY(add_slurm(s, err));
     TC_TRY(add_ncclras(s, &local, err));
     TC_TRY(add_kubernetes(s, err));
-    return s->count == 0 ? TC_OK : tc__source_set_add_outages(s, local.node, err);
+    /* Without any other, too: it saves where agents that forward go on. */
+    return tc__source_set_add_outages(s, local.node, err);
 }

@@ -28,6 +28,8 @@
 /* A position that is not long needs about 200 bytes. */
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 #define SLOTS_FIRST 64
+/* A longer "SOURCE STREAM" is not looked for in place. */
+#define KEY_BYTES 128
 
 /* "SOURCE STREAM POSITION": what the summary says of it. */
 struct entry {
@@ -136,12 +138,32 @@ static void remove_at(struct tc_positions *p, size_t at)
     }
 }
 
+/* A position as long as the one that is known, as numbers are, needs no memory. */
+static bool set_in_place(struct tc_positions *p, struct tc_slice source, struct tc_slice stream,
+                         struct tc_slice position)
+{
+    char text[KEY_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    (void)tc_format(&b, "{} {}", source, stream);
+    struct tc_slice key = tc_buf_slice(&b);
+    struct entry *e = b.overflowed ? NULL : p->entries[find_slot(p, tc_slice_hash(key, 0), key)];
+    if (e == NULL || position.len == 0 || e->len - e->key_len - 1 != position.len) {
+        return false;
+    }
+    memcpy(e->text + e->key_len + 1, position.ptr, position.len);
+    p->is_changed = true;
+    return true;
+}
+
 /* With the lock. */
 static bool set_position(struct tc_positions *p, struct tc_slice source, struct tc_slice stream,
                          struct tc_slice position)
 {
     size_t key_len = source.len + 1 + stream.len;
     size_t len = key_len + 1 + position.len;
+    if (set_in_place(p, source, stream, position)) {
+        return true;
+    }
     struct entry *e = len > UINT32_MAX ? NULL : malloc(sizeof *e + len);
     if (e == NULL) {
         return false;
@@ -388,7 +410,8 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     struct tc_error ignored;
     w->last = info->number;
     (void)batch;
-    if (info->kind != TC_BATCH_SOURCE && info->kind != TC_BATCH_FILE) {
+    /* Requests have a position where another daemon forwarded them. */
+    if (tc_slice_find(info->name, TC_LIT("\nposition=")) == TC_NPOS) {
         return TC_OK;
     }
     if (tc_batch_name_read(info->name, &said, &ignored) != TC_OK || said.source.len == 0 ||

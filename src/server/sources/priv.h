@@ -35,9 +35,7 @@ struct tc__source_job {
     struct tc__source_put *put;
     const struct tc_source_chunk *chunk;
     struct tc_slice source;
-    struct tc__source_job *next;  /* of those that wait for the loop */
-    struct tc__source_job *older; /* of those on their way to the disk, by number */
-    struct tc__source_job *newer;
+    struct tc__source_job *next; /* of those that wait for the loop */
     struct tc_waiting waiting;
     tc_status status;
 };
@@ -49,8 +47,8 @@ struct tc__source_put {
 };
 
 /*
- * Invariants: a job is in the queue, in the list from oldest to newest, waiting for detection, or
- * done. `lock` guards queue, pending and is_closed; the list and the timers are the loop's.
+ * Invariants: a job is in the queue, on its way to the disk, waiting for detection, or done.
+ * `lock` guards queue, pending and is_closed; the timers are the loop's.
  */
 struct tc_source_set {
     struct tc_ingest_parts parts;
@@ -60,8 +58,6 @@ struct tc_source_set {
     struct tc__source_job *queue;
     struct tc__source_job **queue_end;
     bool is_closed; /* nothing is taken any more */
-    struct tc__source_job *oldest;
-    struct tc__source_job *newest;
     int wake_fd;
     struct event *wake_event;
     struct event *retry_timer; /* while the store has no room */

@@ -68,32 +68,16 @@ static void pass_on(struct tc__source_job *j)
     tc_catch_up_wait(p->catch_up, &j->waiting);
 }
 
-static void leave_list(struct tc__source_job *j)
-{
-    struct tc_source_set *s = j->of;
-    *(j->older == NULL ? &s->oldest : &j->older->newer) = j->newer;
-    *(j->newer == NULL ? &s->newest : &j->newer->older) = j->older;
-}
-
-/* Every batch of a source before this one is settled. */
-static void note_settled(struct tc_source_set *s)
-{
-    tc_positions_note(s->positions, s->oldest != NULL
-                                        ? s->oldest->commit.batch.number - 1
-                                        : tc_committer_last_number(s->parts.committer));
-}
-
 static void settled(struct tc_commit_job *commit, tc_status status)
 {
     struct tc__source_job *j = (struct tc__source_job *)(void *)commit;
     struct tc_source_set *s = j->of;
-    leave_list(j);
     if (status == TC_OK && j->chunk->stream.len > 0 &&
         !tc_positions_set(s->positions, j->source, j->chunk->stream, j->chunk->position)) {
         tc_log_fields(TC_LOG_ERROR, "no room for the position of a source: it is read again",
                       TC_LOG_TEXT("source", j->source));
     }
-    note_settled(s);
+    tc_positions_note(s->positions, tc_committer_settled(s->parts.committer));
     if (status == TC_OK && s->parts.handoff != NULL && tc_batch_is_scrape(j->commit.batch.name)) {
         tc_handoff_skip(s->parts.handoff, j->commit.batch.number);
     }
@@ -126,16 +110,6 @@ static struct tc__source_job *take_job(struct tc_source_set *s)
     return j;
 }
 
-static void store(struct tc__source_job *j)
-{
-    struct tc_source_set *s = j->of;
-    tc_committer_put(s->parts.committer, &j->commit);
-    j->older = s->newest;
-    j->newer = NULL;
-    *(s->newest == NULL ? &s->oldest : &s->newest->newer) = j;
-    s->newest = j;
-}
-
 static void take_jobs(struct tc_source_set *s)
 {
     for (size_t i = 0; has_room(s); i++) {
@@ -146,7 +120,7 @@ static void take_jobs(struct tc_source_set *s)
             }
             return;
         }
-        store(j);
+        tc_committer_put(s->parts.committer, &j->commit);
     }
     struct timeval retry = {.tv_usec = RETRY_US};
     (void)event_add(s->retry_timer, &retry);
@@ -175,11 +149,12 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 
 static void on_watch(evutil_socket_t fd, short what, void *context)
 {
+    struct tc_source_set *s = context;
     (void)fd;
     (void)what;
     tc_loop_enter();
-    note_settled(context);
-    tc__source_set_watch(context);
+    tc_positions_note(s->positions, tc_committer_settled(s->parts.committer));
+    tc__source_set_watch(s);
     tc_loop_leave();
 }
 
@@ -406,6 +381,11 @@ tc_status tc_source_set_create(const struct tc_ingest_parts *parts, struct event
     }
     *out_sources = s;
     return TC_OK;
+}
+
+struct tc_positions *tc_source_set_positions(struct tc_source_set *s)
+{
+    return s->positions;
 }
 
 tc_status tc_source_set_add(struct tc_source_set *s, const struct tc_source_kind *kind,

@@ -13,6 +13,7 @@
 #include "source/source.h"
 
 struct event_base;
+struct tc_positions;
 struct tc_source_set;
 
 /* Reads where the sources go on. Borrows the parts and the directories. */
@@ -20,6 +21,8 @@ TC_CHECKED tc_status tc_source_set_create(const struct tc_ingest_parts *parts,
                                           struct event_base *base, const char *data_dir,
                                           const char *evidence_dir,
                                           struct tc_source_set **out_sources, struct tc_error *err);
+/* Where all that is read elsewhere goes on: also of daemons that forward (ingest/forwarded.h). */
+struct tc_positions *tc_source_set_positions(struct tc_source_set *s);
 /*
  * Adds one, before the start. Takes state, also when it fails. name is what it is called in the
  * configuration and in /metrics, and what its positions belong to: a literal, or of the state.

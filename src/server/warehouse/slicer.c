@@ -135,13 +135,14 @@ struct sample_sink {
     struct tc_slices *slices;
     struct tc_hot_page *hot; /* NULL: none, or of a file, which is of any time */
     int64_t arrival_ns;
+    int64_t taken_ns; /* the same, of what was forwarded at the daemon that read it */
     struct tc_series_scope known;
 };
 
 static tc_status take_sample(void *context, const struct tc_sample *sample)
 {
     const struct sample_sink *sink = context;
-    int64_t at_ns = sample->time_ns == TC_TIME_NONE ? sink->arrival_ns : sample->time_ns;
+    int64_t at_ns = sample->time_ns == TC_TIME_NONE ? sink->taken_ns : sample->time_ns;
     tc_slices_add(sink->slices, sample, at_ns, &sink->known);
     if (sink->hot != NULL) {
         tc_hot_page_add(sink->hot, sample, at_ns, sink->arrival_ns);
@@ -171,8 +172,8 @@ static void read_samples(struct tc_warehouse_slicer *s, struct tc_slices *slices
 {
     struct tc_error err = {0};
     struct sample_sink sink = {slices, batch->kind == TC_BATCH_FILE ? NULL : s->config.hot,
-                               batch->arrival_ns, TC_SERIES_SCOPE_NONE};
-    struct tc_samples_input in = {.bytes = batch->body, .taken_ns = batch->arrival_ns};
+                               batch->arrival_ns, tc_batch_taken(batch), TC_SERIES_SCOPE_NONE};
+    struct tc_samples_input in = {.bytes = batch->body, .taken_ns = tc_batch_taken(batch)};
     struct tc_batch_said said;
     bool is_text = batch->kind == TC_BATCH_FILE || batch->kind == TC_BATCH_SOURCE;
     if (batch->kind == TC_BATCH_SOURCE && tc_batch_name_read(batch->name, &said, &err) == TC_OK) {

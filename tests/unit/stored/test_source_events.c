@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/time.h"
 #include "stored/batch_events.h"
+#include "stored/batch_name.h"
 
 #include <string.h>
 
@@ -75,6 +76,24 @@ static void hints_tell_what_lines_do_not(void **state)
     assert_non_null(strstr(text, " gpu-07 2025-11-18T00:01:00Z 5;"));
 }
 
+/* What another daemon forwarded is dated by when that one read it. */
+static void what_was_forwarded_has_its_time(void **state)
+{
+    (void)state;
+    static const char FORWARDED[] = "/a\nnode=gpu-07\ntaken=2025-11-17T01:02:03.000000004Z"
+                                    "\nsource=forward\nstream=1\nposition=2\nsender=a@1.2.3.4";
+    assert_int_equal(read_batch(FORWARDED, XID), TC_OK);
+    assert_non_null(strstr(text, " gpu-07 2025-11-17T01:02:03.000000004Z 5;"));
+    assert_int_equal(read_batch(FORWARDED, "2025-11-18T02:00:00Z gpu-09 kernel: " XID), TC_OK);
+    assert_non_null(strstr(text, " gpu-09 2025-11-18T02:00:00Z 5;"));
+    struct tc_batch batch = {.arrival_ns = 7, .name = TC_LIT("/a\ntaken=noon\nsender=s")};
+    assert_int_equal(tc_batch_taken(&batch), 7);
+    batch.name = TC_LIT("/a\nsender=s");
+    assert_int_equal(tc_batch_taken(&batch), 7);
+    batch.name = TC_LIT("\ntaken=1970-01-01T00:00:01Z");
+    assert_int_equal(tc_batch_taken(&batch), TC_SECOND);
+}
+
 static void what_nobody_reads_has_none(void **state)
 {
     (void)state;
@@ -98,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recognised_log_has_events),
         cmocka_unit_test(hints_tell_what_lines_do_not),
+        cmocka_unit_test(what_was_forwarded_has_its_time),
         cmocka_unit_test(what_nobody_reads_has_none),
         cmocka_unit_test(wrong_names_are_refused),
     };
