@@ -178,7 +178,8 @@ static tc_status fail_displaced(struct tc_store *s, tc_status status)
 }
 
 /* Compresses one piece into the buffer, which has room. */
-static void put_piece(struct tc_store *s, const struct tc_batch *batch, uint64_t at)
+static tc_status put_piece(struct tc_store *s, const struct tc_batch *batch, uint64_t at,
+                           struct tc_error *err)
 {
     struct tc__segment *g = &s->segment;
     uint64_t rest = batch->body.len - at;
@@ -199,10 +200,16 @@ static void put_piece(struct tc_store *s, const struct tc_batch *batch, uint64_t
     if (p.name_len > 0) {
         memcpy(out + TC__PIECE_BYTES, batch->name.ptr, p.name_len);
     }
-    p.payload_len = tc__pack_lz4(s->lz4_state, len == 0 ? "" : batch->body.ptr + at, len, payload);
-    p.payload_sum = tc__sum(out + TC__PIECE_BYTES, p.name_len + (size_t)p.payload_len, g->id);
+    size_t done = tc__pack_lz4(s->lz4_state, len == 0 ? "" : batch->body.ptr + at, len, payload);
+    if (done == 0) {
+        return tc_fail(err, TC_E_IO, 0, "cannot compress batch %llu",
+                       (unsigned long long)batch->number);
+    }
+    p.payload_len = done;
+    p.payload_sum = tc__sum(out + TC__PIECE_BYTES, p.name_len + done, g->id);
     tc__piece_put(out, &p, g->now.size + s->buffer_len);
     s->buffer_len += (size_t)tc__piece_disk(&p);
+    return TC_OK;
 }
 
 static tc_status check_batch(const struct tc_store *s, const struct tc_batch *batch,
@@ -238,7 +245,11 @@ static tc_status append(struct tc_store *s, const struct tc_batch *batch, struct
                 return fail_group(s, error, "write", err);
             }
         }
-        put_piece(s, batch, at);
+        tc_status status = put_piece(s, batch, at, err);
+        if (status != TC_OK) {
+            lose_group(s, false);
+            return status;
+        }
         at += TC__PIECE_BODY;
     } while (at < batch->body.len);
     tc__table_add(&g->table, batch->number, offset);

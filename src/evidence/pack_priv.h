@@ -16,7 +16,8 @@ struct ZSTD_DCtx_s;
 
 /* Bytes of memory that tc__pack_lz4 needs, aligned as malloc does. */
 size_t tc__lz4_state_bytes(void);
-/* Packs up to TC__PIECE_MAX bytes into `out`, which has TC__PAYLOAD_MAX: pack_lz4.c. Never 0. */
+/* Packs up to TC__PIECE_MAX bytes into `out`, which has TC__PAYLOAD_MAX. 0: it cannot, which no
+ * input leads to. */
 size_t tc__pack_lz4(void *state, const char *bytes, size_t len, char *out);
 
 /*
