@@ -15,6 +15,8 @@
 
 /* Free space is looked at after so many bytes. */
 #define SPACE_EVERY ((uint64_t)8 << 20)
+/* Of a file. Where pages are larger, the kernel gives back those that are whole. */
+#define PAGE_BYTES ((uint64_t)4096)
 
 void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset)
 {
@@ -302,9 +304,24 @@ static tc_status make_durable(struct tc_store *s, struct tc_error *err)
     return TC_OK;
 }
 
+/*
+ * While segments wait to be sealed, what is written now is read much later. The kernel is told so:
+ * its pages are used again for what comes next, where new ones cost it more than the writing does.
+ * Segments that are sealed at once are read from memory. The last page is not whole yet and stays.
+ */
+static void give_back(const struct tc__segment *g, uint64_t from, uint64_t to)
+{
+    off_t first = (off_t)(from - from % PAGE_BYTES);
+    off_t end = (off_t)(to - to % PAGE_BYTES);
+    if (end > first) {
+        (void)posix_fadvise(g->fd, first, end - first, POSIX_FADV_DONTNEED);
+    }
+}
+
 static void count_group(struct tc_store *s)
 {
     struct tc__segment *g = &s->segment;
+    uint64_t from = g->durable.size;
     (void)pthread_mutex_lock(&s->shared->mutex);
     struct tc_store_stats *stats = &s->shared->stats;
     stats->commits++;
@@ -314,7 +331,11 @@ static void count_group(struct tc_store *s)
     g->durable = g->now;
     s->shared->open = g->durable.totals;
     s->shared->open_bytes = g->durable.size;
+    bool waits = s->shared->waiting_count > 0;
     (void)pthread_mutex_unlock(&s->shared->mutex);
+    if (waits) {
+        give_back(g, from, g->durable.size);
+    }
     s->group_batches = 0;
     s->group_bytes_in = 0;
 }

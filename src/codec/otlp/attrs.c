@@ -55,7 +55,11 @@ static void init_names(struct tc__otlp_names *names)
             slot = (slot + 1) & (TC__OTLP_NAME_SLOTS - 1);
         }
         names->slots[slot] = (uint8_t)(TC__OTLP_NAME_FIRST + i);
+        names->use[TC__OTLP_NAME_FIRST + i] =
+            TABLE[i].attr == TC__OTLP_KIND ? TC__OTLP_USE_ALL : TC__OTLP_USE_VALUE;
     }
+    names->use[TC__OTLP_NAME_OTHER] = TC__OTLP_USE_NONE;
+    names->use[TC__OTLP_NAME_K8S_EVENT] = TC__OTLP_USE_VALUE;
 }
 
 uint8_t tc__otlp_name(const struct tc__otlp_names *names, struct tc_slice key)

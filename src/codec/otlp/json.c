@@ -319,7 +319,7 @@ static const char *quick_pair(struct tc__otlp_build *b, const struct tc__otlp_fr
     if (keeps) {
         struct tc_slice name = tc_slice_make(key, length);
         tc__otlp_write_pair(b, b->count, keep, name,
-                            tc__otlp_name_by(tc__otlp_names_in(b, frame), name));
+                            tc__otlp_name_by(b, tc__otlp_names_in(b, frame), name, b->count));
         b->count += 2;
     }
     return at + 1;

@@ -20,9 +20,17 @@ enum {
 
 #define TC__OTLP_NAME_SLOTS 256 /* a power of two */
 
-/* Open addressing: the name of a row, or 0. tc__otlp_init fills it. */
+/* What an attribute of a log record is read for; bits. */
+enum tc__otlp_use {
+    TC__OTLP_USE_NONE = 1,  /* nothing, but in a record whose attributes are all read */
+    TC__OTLP_USE_VALUE = 2, /* what it means */
+    TC__OTLP_USE_ALL = 4,   /* it may say that all attributes of its record are read */
+};
+
+/* tc__otlp_init fills it. */
 struct tc__otlp_names {
-    uint8_t slots[TC__OTLP_NAME_SLOTS];
+    uint8_t slots[TC__OTLP_NAME_SLOTS]; /* open addressing: the name of a row, or 0 */
+    uint8_t use[UINT8_MAX + 1];         /* enum tc__otlp_use, by name */
 };
 
 /* Never TC__OTLP_NAME_NOT_LOOKED_UP. */

@@ -316,7 +316,7 @@ static __attribute__((noinline)) bool quick_pairs(struct tc__otlp_build *b, stru
         }
         count++;
         if (keeps) {
-            tc__otlp_write_pair(b, node, f->keep, key, tc__otlp_name_by(names, key));
+            tc__otlp_write_pair(b, node, f->keep, key, tc__otlp_name_by(b, names, key, node));
             node += 2;
         }
         p->at = behind;

@@ -47,6 +47,7 @@ static void own_begin(struct tc__otlp_build *b, unsigned role)
                                                           .count = b->count,
                                                           .text_length = b->text_length};
     b->counts.records += role == TC__OTLP_RECORD;
+    b->uses = 0;
 }
 
 /* What a limit was passed in is taken off the tape again, and its records are rejected. */
@@ -92,6 +93,12 @@ static uint32_t begin_node(struct tc__otlp_build *b, const struct tc__otlp_frame
     return node;
 }
 
+static void note_resource(struct tc__otlp_node *entry, bool is_first)
+{
+    entry->name = is_first && entry->name == TC__OTLP_RESOURCE_NONE ? TC__OTLP_RESOURCE_FIRST
+                                                                    : TC__OTLP_RESOURCE_ANY;
+}
+
 tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *up,
                          const struct tc__otlp_field *f, size_t at, size_t length)
 {
@@ -123,6 +130,9 @@ tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *
         if (n->type == TC__OTLP_N_MESSAGE) {
             n->at = (uint32_t)at;
             n->length = (uint32_t)length;
+            if (f->keep == TC__OTLP_K_RESOURCE) {
+                note_resource(&b->nodes[up->node], frame->node == up->node + 1);
+            }
         } else if (n->type == TC__OTLP_N_PAIR) {
             n->at = 0;
             n->length = 0;
@@ -132,10 +142,62 @@ tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *
     return TC_OK;
 }
 
+/*
+ * Takes attributes that nobody reads off the tape: most of a log record's. What waits to be read is
+ * half as long without them.
+ */
+static void drop_unread(struct tc__otlp_build *b)
+{
+    const uint8_t *use = b->names->use;
+    struct tc__otlp_node *nodes = b->nodes;
+    uint32_t end = b->count;
+    uint32_t to = b->unread;
+    for (uint32_t at = to; at < end;) {
+        uint32_t next = nodes[at].next;
+        uint32_t shift = at - to;
+        if (nodes[at].keep == TC__OTLP_K_ATTRIBUTE && next == at + 2) {
+            /* Which of them are read nobody can foresee: copied first, then counted or not. */
+            uint32_t kept = use[nodes[at].name] != TC__OTLP_USE_NONE ? 2 : 0;
+            nodes[to] = nodes[at];
+            nodes[to].next = to + 2;
+            nodes[to + 1] = nodes[at + 1];
+            nodes[to + 1].next = to + 2;
+            to += kept;
+            at = next;
+            continue;
+        }
+        if (nodes[at].keep == TC__OTLP_K_ATTRIBUTE && use[nodes[at].name] == TC__OTLP_USE_NONE) {
+            at = next;
+            continue;
+        }
+        for (; at < next; at++, to++) {
+            nodes[to] = nodes[at];
+            nodes[to].next -= shift;
+        }
+    }
+    b->count = to;
+}
+
+/* A pair that had a frame: its key is known now. */
+static void name_pair(struct tc__otlp_build *b, struct tc__otlp_node *pair, uint32_t node)
+{
+    const struct tc__otlp_names *names = tc__otlp_names_in(b, &b->frames[b->depth - 1]);
+    struct tc_slice key =
+        tc_slice_make((pair->own ? b->text : b->body.ptr) + pair->at, pair->length);
+    pair->name = tc__otlp_name_by(b, names, key, node);
+}
+
 void tc__otlp_end(struct tc__otlp_build *b)
 {
     const struct tc__otlp_frame *frame = &b->frames[--b->depth];
     unsigned role = frame->message->role;
+    if (role == TC__OTLP_PAIR && frame->node != TC__OTLP_NO_NODE) {
+        name_pair(b, &b->nodes[frame->node], frame->node);
+    }
+    if (role == TC__OTLP_RECORD &&
+        (b->uses & (TC__OTLP_USE_NONE | TC__OTLP_USE_ALL)) == TC__OTLP_USE_NONE) {
+        drop_unread(b);
+    }
     if (frame->node != TC__OTLP_NO_NODE) {
         b->nodes[frame->node].next = b->count;
     }

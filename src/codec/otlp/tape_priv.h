@@ -51,7 +51,16 @@ struct tc__otlp_node {
     uint8_t keep; /* enum tc__otlp_keep */
     uint8_t type; /* enum tc__otlp_node_type */
     bool own;     /* at is in text, not in the body */
-    uint8_t name; /* of a pair: what attrs.c calls its key, where the check knew it; else 0 */
+    /* Of a pair: what attrs.c calls its key, where the check knew it; else 0. Of a message with a
+     * resource: enum tc__otlp_resource_place. */
+    uint8_t name;
+};
+
+/* Where the resource of an entry is, so that nobody has to go over all its records to find it. */
+enum tc__otlp_resource_place {
+    TC__OTLP_RESOURCE_NONE,
+    TC__OTLP_RESOURCE_FIRST, /* the node behind the entry's, and no other */
+    TC__OTLP_RESOURCE_ANY,   /* the last of the entry's nodes of that kind */
 };
 
 _Static_assert(sizeof(struct tc__otlp_node) == 16, "a tape is as long as its nodes");
@@ -130,8 +139,10 @@ struct tc__otlp_build {
     struct tc__otlp_owner owners[TC__OTLP_OWNERS];
     unsigned owner_depth;
     const struct tc__otlp_names *names; /* of attributes of log records; NULL: not looked up */
-    bool has_runs;                      /* of data points */
-    struct tc__otlp_run *runs;          /* TC__OTLP_RUNS of this body's */
+    unsigned uses;             /* of the attributes of this log record: enum tc__otlp_use */
+    uint32_t unread;           /* the first of them of TC__OTLP_USE_NONE */
+    bool has_runs;             /* of data points */
+    struct tc__otlp_run *runs; /* TC__OTLP_RUNS of this body's */
     uint32_t run_count;
     uint32_t run_next; /* the one that may come again now; < run_count, or == */
     bool keeps;        /* a tape is wanted */
@@ -214,11 +225,19 @@ static inline const struct tc__otlp_names *tc__otlp_names_in(const struct tc__ot
     return frame->message->role == TC__OTLP_RECORD ? b->names : NULL;
 }
 
-/* What attrs.c calls a key. Keys of a record come in any order (the Collector's are those of a Go
- * map), so that of the record before does not help. */
-static inline uint8_t tc__otlp_name_by(const struct tc__otlp_names *names, struct tc_slice key)
+/* What attrs.c calls a key, of which the pair becomes that node. Keys of a record come in any order
+ * (the Collector's are those of a Go map), so that of the record before does not help. */
+static inline uint8_t tc__otlp_name_by(struct tc__otlp_build *b, const struct tc__otlp_names *names,
+                                       struct tc_slice key, uint32_t node)
 {
-    return names != NULL ? tc__otlp_name(names, key) : TC__OTLP_NAME_NOT_LOOKED_UP;
+    if (names == NULL) {
+        return TC__OTLP_NAME_NOT_LOOKED_UP;
+    }
+    uint8_t name = tc__otlp_name(names, key);
+    unsigned use = names->use[name];
+    b->unread = (use & ~b->uses & TC__OTLP_USE_NONE) != 0 ? node : b->unread;
+    b->uses |= use;
+    return name;
 }
 
 /* The frame of the request, which has no field and no node. */

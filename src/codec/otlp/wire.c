@@ -191,12 +191,25 @@ static struct tc__value value_at(const struct tc_otlp_tape *tape, size_t at)
     return (struct tc__value){.v = {tape, at}, .there = true, .tape = true};
 }
 
+static struct tc__value resource_of(const struct tc_otlp_tape *tape, size_t at)
+{
+    switch ((enum tc__otlp_resource_place)tape->nodes[at].name) {
+    case TC__OTLP_RESOURCE_FIRST:
+        return value_at(tape, at + 1);
+    case TC__OTLP_RESOURCE_ANY:
+        return tc__value_get(value_at(tape, at), TC_LIT("resource"));
+    case TC__OTLP_RESOURCE_NONE:
+        break;
+    }
+    return (struct tc__value){0};
+}
+
 static tc_status read_entries(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at)
 {
     size_t end = tape->nodes[at].next;
     struct tc__otlp_resource resource = {0};
     o->label_sets.count = 0;
-    struct tc__value told = tc__value_get(value_at(tape, at), TC_LIT("resource"));
+    struct tc__value told = resource_of(tape, at);
     if (told.there) {
         TC_TRY(tc__otlp_resource_read(o, told, &resource));
     }

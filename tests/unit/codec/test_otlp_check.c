@@ -728,21 +728,22 @@ static void numbers_in_json_are_what_strtod_makes_of_them(void **state)
 static void short_values_of_protobuf_are_read_whichever_way(void **state)
 {
     (void)state;
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x18\x05"), TC_OK);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x18\x05"), TC_OK);
     assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 5);
-    assert_int_equal(LOG("\x32\x06\x0a\x00\x12\x02\x18\x7f"), TC_OK);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x18\x7f"), TC_OK);
     assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 127);
-    assert_int_equal(LOG("\x32\x08\x0a\x01k\x12\x03\x18\x80\x01"), TC_OK);
+    assert_int_equal(LOG("\x32\x06\x0a\x00\x12\x02\x18\x7f"), TC_OK);
+    assert_int_equal(LOG("\x32\x0b\x0a\x04rank\x12\x03\x18\x80\x01"), TC_OK);
     assert_int_equal(only_node(&t.tape, TC__OTLP_N_INT)->integer, 128);
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x0a\x00"), TC_OK);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x0a\x00"), TC_OK);
     assert_int_equal(only_node(&t.tape, TC__OTLP_N_STRING)->length, 0);
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x10\x01"), TC_OK);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x10\x01"), TC_OK);
     assert_int_equal(only_node(&t.tape, TC__OTLP_N_BOOL)->integer, 1);
-    assert_int_equal(LOG("\x32\x05\x0a\x01k\x12\x00"), TC_OK);
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x18\x85"), TC_E_MALFORMED);
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x02\x0a\x85"), TC_E_MALFORMED);
-    assert_int_equal(LOG("\x32\x06\x0a\x01k\x12\x01\x18"), TC_E_MALFORMED);
-    assert_int_equal(LOG("\x32\x07\x0a\x01k\x12\x03\x18\x05"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x08\x0a\x04rank\x12\x00"), TC_OK);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x18\x85"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x02\x0a\x85"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x09\x0a\x04rank\x12\x01\x18"), TC_E_MALFORMED);
+    assert_int_equal(LOG("\x32\x0a\x0a\x04rank\x12\x03\x18\x05"), TC_E_MALFORMED);
 }
 
 static void bodies_that_are_too_large_or_too_full_are_refused(void **state)

@@ -7,7 +7,12 @@
 
 #include <cmocka.h>
 
+#include "evidence/file_priv.h"
 #include "unit/evidence/evidence_testing.h"
+
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
 
 static void what_goes_in_comes_out(void **state)
 {
@@ -321,6 +326,81 @@ static void damage_is_set_aside(void **state)
     }
 }
 
+/* How many whole pages of the newest open segment are in memory, and how many there are. */
+static size_t resident_pages(size_t *out_all)
+{
+    unsigned char in_memory[256];
+    char path[256];
+    uint64_t seqs[16];
+    size_t count = 0;
+    assert_int_equal(tc__list_open(test_dir, seqs, 16, &count), 0);
+    (void)snprintf(path, sizeof path, "%s/open/%020llu.seg", test_dir,
+                   (unsigned long long)seqs[count - 1]);
+    *out_all = (size_t)file_size(path) / 4096;
+    assert_in_range(*out_all, 1, sizeof in_memory);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *map = mmap(NULL, *out_all * 4096, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    assert_int_equal(mincore(map, *out_all * 4096, in_memory), 0);
+    size_t resident = 0;
+    for (size_t i = 0; i < *out_all; i++) {
+        resident += in_memory[i] & 1;
+    }
+    (void)munmap(map, *out_all * 4096);
+    (void)close(fd);
+    return resident;
+}
+
+/* What is written stays in memory for the sealing that comes soon, unless others wait for it. */
+static void pages_go_while_segments_wait(void **state)
+{
+    (void)state;
+    enum { BATCH = 300 << 10 };
+    struct statfs fs;
+    struct tc_store_config config = small_config();
+    struct tc_error err;
+    size_t all = 0;
+    config.segment_bytes = (size_t)1 << 20;
+    config.seals_apart = true;
+    assert_int_equal(statfs(test_dir, &fs), 0);
+    if (fs.f_type == TMPFS_MAGIC || sysconf(_SC_PAGESIZE) != 4096) {
+        skip(); /* pages in memory are all that tmpfs has */
+    }
+    struct tc_store *s = open_store(&config);
+    char *bytes = malloc(BATCH);
+    uint64_t seed = 5;
+    assert_non_null(bytes);
+    for (uint64_t i = 1; i <= 5; i++) {
+        for (size_t at = 0; at < BATCH; at++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1;
+            bytes[at] = (char)(seed >> 56);
+        }
+        struct tc_batch b = {.number = i,
+                             .arrival_ns = T0,
+                             .kind = TC_BATCH_FILE,
+                             .body = tc_slice_make(bytes, BATCH)};
+        assert_int_equal(tc_store_append(s, &b, &err), TC_OK);
+        assert_int_equal(tc_store_commit(s, &err), TC_OK);
+        /* Four of them are a segment; the fifth comes while that waits. */
+        if (i == 3) {
+            size_t resident = resident_pages(&all);
+            assert_int_equal(resident, all);
+        }
+    }
+    size_t resident = resident_pages(&all);
+    assert_in_range(resident, 0, all / 4);
+    free(bytes);
+    tc_store_close(s);
+}
+
+static int make_dir_on_disk(void **state)
+{
+    (void)state;
+    (void)snprintf(test_dir, sizeof test_dir, "/tmp/tc-evidence-XXXXXX");
+    said[0] = '\0';
+    return mkdtemp(test_dir) == NULL ? -1 : 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(there_is_none, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(a_torn_tail_is_cut, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(damage_is_set_aside, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(pages_go_while_segments_wait, make_dir_on_disk, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
