@@ -121,13 +121,24 @@ void *tc_lru_find(const struct tc_lru *t, struct tc_lru_key key)
     return number == 0 ? NULL : item_of(slot_at(t, number));
 }
 
+/* Of a full table. */
+static uint32_t leaving(const struct tc_lru *t)
+{
+    return t->lists[true].oldest != 0 ? t->lists[true].oldest : t->lists[false].oldest;
+}
+
+void *tc_lru_leaving(const struct tc_lru *t)
+{
+    return t->count < t->count_max ? NULL : item_of(slot_at(t, leaving(t)));
+}
+
 /* The number of a slot that nothing is in. */
 static uint32_t free_slot(struct tc_lru *t)
 {
     if (t->count < t->count_max) {
         return (uint32_t)++t->count;
     }
-    uint32_t number = t->lists[true].oldest != 0 ? t->lists[true].oldest : t->lists[false].oldest;
+    uint32_t number = leaving(t);
     leave_list(t, number);
     unindex(t, slot_at(t, number)->key);
     t->forgotten++;

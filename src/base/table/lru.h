@@ -53,6 +53,8 @@ void *tc_lru_find(const struct tc_lru *t, struct tc_lru_key key);
  * make room. Valid until the next put.
  */
 void *tc_lru_put(struct tc_lru *t, struct tc_lru_key key, bool expendable);
+/* The item that the put of a new key forgets, NULL while there is room for one more. */
+void *tc_lru_leaving(const struct tc_lru *t);
 /* The items in no order that means anything: for at < t->count. */
 void *tc_lru_at(const struct tc_lru *t, size_t at);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest/forwarded.h"
 
-#include "base/clock.h"
+#include "base/assert.h"
 #include "base/format.h"
-#include "base/time.h"
+#include "base/table/lru.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/sources/positions.h"
@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-#define SLOTS ((size_t)2 * TC_FORWARDED_AGENTS_MAX)
 #define HALF_DIGITS 16
 #define ID_DIGITS (2 * HALF_DIGITS)
 
@@ -20,39 +20,22 @@ struct agent {
     uint64_t id[2];
     uint64_t stored;  /* the last number that is durable; 0: none */
     uint64_t pending; /* the one on its way to the disk; 0: none */
-    int64_t heard_ns; /* monotonic; 0: not since the start. */
-    bool is_used;
 };
 
-/* Invariant: an agent is found from the slot of its id on, before the first free one. */
+/* Invariant: an agent is expendable in the table as long as none of its batches is on its way. */
 struct tc_forwarded {
     struct tc_positions *positions;
-    size_t count;
-    struct agent slots[SLOTS];
+    struct tc_lru agents;
+    uint64_t seeds[2]; /* whoever chooses ids cannot choose where they are in the table */
 };
 
 /* ---- the table ---- */
 
-/* Its slot, or the free one where it would be. */
-static size_t find(const struct tc_forwarded *f, const uint64_t id[2])
+static struct tc_lru_key key_of(const struct tc_forwarded *f, const uint64_t id[2])
 {
-    size_t at = (size_t)(id[0] ^ id[1]) % SLOTS;
-    while (f->slots[at].is_used && (f->slots[at].id[0] != id[0] || f->slots[at].id[1] != id[1])) {
-        at = (at + 1) % SLOTS;
-    }
-    return at;
-}
-
-/* Those behind it move up, so that each is still found. */
-static void remove_at(struct tc_forwarded *f, size_t at)
-{
-    f->slots[at] = (struct agent){.is_used = false};
-    f->count--;
-    for (size_t i = (at + 1) % SLOTS; f->slots[i].is_used; i = (i + 1) % SLOTS) {
-        struct agent moved = f->slots[i];
-        f->slots[i] = (struct agent){.is_used = false};
-        f->slots[find(f, moved.id)] = moved;
-    }
+    struct tc_slice bytes = tc_slice_make((const char *)id, 2 * sizeof *id);
+    return (struct tc_lru_key){
+        {tc_slice_hash(bytes, f->seeds[0]), tc_slice_hash(bytes, f->seeds[1])}};
 }
 
 static void put_id(struct tc_buf *b, const uint64_t id[2])
@@ -73,40 +56,30 @@ static bool keep_position(struct tc_forwarded *f, const struct agent *a, bool is
                             is_known ? tc_buf_slice(&number_buf) : TC_EMPTY);
 }
 
-/* The one that was not heard of for longest; one of those that have a batch on its way stays. */
-static void forget_one(struct tc_forwarded *f)
-{
-    size_t oldest = SLOTS;
-    for (size_t i = 0; i < SLOTS; i++) {
-        const struct agent *a = &f->slots[i];
-        if (a->is_used && a->pending == 0 &&
-            (oldest == SLOTS || a->heard_ns < f->slots[oldest].heard_ns)) {
-            oldest = i;
-        }
-    }
-    if (oldest < SLOTS) {
-        (void)keep_position(f, &f->slots[oldest], false);
-        remove_at(f, oldest);
-        tc_count(TC_COUNT_FORWARDED_AGENTS_FORGOTTEN, 1);
-    }
-}
-
-/* It is there afterwards. NULL: all have a batch on its way. */
+/* It is the last one heard of afterwards. NULL: all others have a batch on its way. */
 static struct agent *get_agent(struct tc_forwarded *f, const uint64_t id[2])
 {
-    size_t at = find(f, id);
-    if (!f->slots[at].is_used) {
-        if (f->count >= TC_FORWARDED_AGENTS_MAX) {
-            forget_one(f);
-            at = find(f, id);
-        }
-        if (f->count >= TC_FORWARDED_AGENTS_MAX) {
+    struct tc_lru_key key = key_of(f, id);
+    if (tc_lru_find(&f->agents, key) == NULL) {
+        const struct agent *leaving = tc_lru_leaving(&f->agents);
+        if (leaving != NULL && leaving->pending != 0) {
             return NULL;
         }
-        f->slots[at] = (struct agent){.id = {id[0], id[1]}, .is_used = true};
-        f->count++;
+        if (leaving != NULL) {
+            (void)keep_position(f, leaving, false);
+            tc_count(TC_COUNT_FORWARDED_AGENTS_FORGOTTEN, 1);
+        }
     }
-    return &f->slots[at];
+    struct agent *a = tc_lru_put(&f->agents, key, true);
+    memcpy(a->id, id, sizeof a->id);
+    return a;
+}
+
+/* Whether it may be forgotten. */
+static void set_pending(struct tc_forwarded *f, struct agent *a, uint64_t number)
+{
+    a->pending = number;
+    (void)tc_lru_put(&f->agents, key_of(f, a->id), number == 0); /* it is there, and stays */
 }
 
 /* ---- texts ---- */
@@ -160,17 +133,17 @@ enum tc_forwarded_claim tc_forwarded_claim(struct tc_forwarded *f, struct tc_for
     if (b->number == 0) {
         return TC_FORWARDED_NEW;
     }
-    struct agent *a = get_agent(f, b->agent);
-    if (a == NULL || a->pending != 0) {
+    const struct agent *busy = tc_lru_find(&f->agents, key_of(f, b->agent));
+    struct agent *a = busy != NULL && busy->pending != 0 ? NULL : get_agent(f, b->agent);
+    if (a == NULL) {
         return TC_FORWARDED_BUSY;
     }
-    a->heard_ns = tc_mono_ns();
     if (b->number <= a->stored) {
         tc_count(TC_COUNT_FORWARDED_KNOWN, 1);
         *out_last = a->stored;
         return TC_FORWARDED_KNOWN;
     }
-    a->pending = b->number;
+    set_pending(f, a, b->number);
     b->is_claimed = true;
     return TC_FORWARDED_NEW;
 }
@@ -181,8 +154,9 @@ void tc_forwarded_end(struct tc_forwarded *f, struct tc_forwarded_batch *b, bool
         return;
     }
     b->is_claimed = false;
-    struct agent *a = &f->slots[find(f, b->agent)]; /* it stays while it is claimed */
-    a->pending = 0;
+    struct agent *a = tc_lru_find(&f->agents, key_of(f, b->agent));
+    TC_ASSERT(a != NULL); /* it stays while it is claimed */
+    set_pending(f, a, 0);
     if (!is_stored) {
         return;
     }
@@ -203,25 +177,29 @@ static void take_position(void *context, struct tc_slice stream, struct tc_slice
     struct tc_forwarded *f = context;
     uint64_t id[2];
     uint64_t stored = 0;
-    if (f->count < TC_FORWARDED_AGENTS_MAX && read_id(stream, id) &&
+    if (tc_lru_leaving(&f->agents) == NULL && read_id(stream, id) &&
         tc_slice_is_u64(position, &stored)) {
-        struct agent *a = &f->slots[find(f, id)];
-        f->count += !a->is_used;
-        *a = (struct agent){.id = {id[0], id[1]}, .stored = stored, .is_used = true};
+        get_agent(f, id)->stored = stored;
     }
 }
 
 struct tc_forwarded *tc_forwarded_create(struct tc_positions *positions)
 {
     struct tc_forwarded *f = calloc(1, sizeof *f);
-    if (f != NULL) {
-        f->positions = positions;
-        tc_positions_each(positions, TC_LIT(TC_BATCH_FORWARDED), take_position, f);
+    if (f == NULL || getrandom(f->seeds, sizeof f->seeds, 0) != (ssize_t)sizeof f->seeds ||
+        !tc_lru_init(&f->agents, TC_FORWARDED_AGENTS_MAX, sizeof(struct agent))) {
+        free(f);
+        return NULL;
     }
+    f->positions = positions;
+    tc_positions_each(positions, TC_LIT(TC_BATCH_FORWARDED), take_position, f);
     return f;
 }
 
 void tc_forwarded_destroy(struct tc_forwarded *f)
 {
-    free(f);
+    if (f != NULL) {
+        tc_lru_fini(&f->agents);
+        free(f);
+    }
 }

@@ -36,9 +36,11 @@ static void the_one_put_longest_ago_is_forgotten(void **state)
     assert_true(tc_lru_init(&t, 3, sizeof(uint64_t)));
     assert_false(has(&t, 1));
     for (uint64_t n = 1; n <= 3; n++) {
+        assert_null(tc_lru_leaving(&t));
         put(&t, n, false);
     }
     put(&t, 1, false);
+    assert_ptr_equal(tc_lru_leaving(&t), tc_lru_find(&t, key_of(2)));
     put(&t, 4, false);
     assert_true(has(&t, 1) && !has(&t, 2) && has(&t, 3) && has(&t, 4));
     assert_int_equal(t.count, 3);
@@ -55,6 +57,7 @@ static void expendable_ones_go_first(void **state)
     put(&t, 2, true);
     put(&t, 3, true);
     put(&t, 2, false); /* as good as the others again */
+    assert_ptr_equal(tc_lru_leaving(&t), tc_lru_find(&t, key_of(3)));
     put(&t, 4, false);
     assert_true(has(&t, 1) && has(&t, 2) && !has(&t, 3) && has(&t, 4));
     put(&t, 5, true);
