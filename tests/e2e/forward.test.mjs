@@ -2,14 +2,14 @@
 // An agent forwards all that it stores to a pair of judges: the same bytes, the same incidents; and nothing is lost or
 // told twice, whoever is killed.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { random } from './support/chaos.mjs';
-import { Daemon, run, workspace } from './support/daemon.mjs';
+import { binary, Daemon, run, workspace } from './support/daemon.mjs';
 import { logs, logsJson, metrics, nowNs, traces, xid48 } from './support/otlp.mjs';
 import { freePort, isInstalled, startAlertmanager } from './support/prometheus.mjs';
 import { call, get, JSON_TYPE, post, sleep, until } from './support/wire.mjs';
@@ -201,6 +201,36 @@ describe('whoever is killed', { skip: !isInstalled('prometheus-alertmanager') &&
   });
 });
 
+describe('what an agent says of itself', () => {
+  /** What `serve` prints for people, until it listens. */
+  async function said(name, config) {
+    const daemon = make(name, { warehouse: { enabled: false }, ...config });
+    const child = spawn(binary, ['serve', '--config', daemon.configFile], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    child.stdout.on('data', (part) => { text += part; });
+    const ended = new Promise((resolve) => { child.on('exit', resolve); });
+    await until('it to say that it is ready', () => /^(Try|It does not judge).*\n/mu.test(text), 15000);
+    child.kill();
+    await ended;
+    return text;
+  }
+
+  test('where it forwards to, and that it does not judge', async () => {
+    const text = await said('said', { forward: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } });
+    assert.match(text, /^ {2}forwards {3}to http:\/\/127\.0\.0\.1:1\n {2}forwards {3}to http:\/\/127\.0\.0\.1:2\nIt does not judge what it stores \(detection\.enabled\): incidents are found where it forwards to\.\n/mu);
+    assert.doesNotMatch(text, /Try:/u);
+  });
+
+  test('an agent that judges too can be tried', async () => {
+    const text = await said('said_both', { forward: { endpoints: ['http://127.0.0.1:1'] }, detection: { enabled: 'true' } });
+    assert.match(text, /^ {2}forwards {3}to http:\/\/127\.0\.0\.1:1\nTry: /mu);
+  });
+
+  test('one that neither judges nor forwards only stores', async () => {
+    assert.match(await said('said_none', { detection: { enabled: 'false' } }), /^It does not judge what it stores \(detection\.enabled\)\.\n/mu);
+  });
+});
+
 describe('a receiver that is away', () => {
   test('ingest does not wait for it, and it has all when it is back', async () => {
     const [a, b] = [await judge('away_a'), await judge('away_b')];
@@ -213,7 +243,9 @@ describe('a receiver that is away', () => {
     await a.untilVerdicts('the verdicts of the one that is there', (all) => all.length >= 200);
     const status = (await one.status()).forward.find((f) => f.endpoint === b.url);
     assert.ok(status.waiting >= 200 && status.failing_since, JSON.stringify(status));
-    assert.match(run(['status', '--api', `http://${one.api}`]).text, /failing since/u);
+    const shown = run(['status', '--api', `http://${one.api}`]).text;
+    assert.match(shown, new RegExp(`forward    ${b.url}: .*; failing since [^ ]+: ${b.http}: cannot connect`, 'u'), 'the address is not said twice');
+    assert.match(shown, /^ {2}incidents {2}are not looked for here/mu);
     assert.equal((await one.metrics()).sum('tracecore_forward_up', { endpoint: b.url }), 0);
     await one.kill(); // what waits survives that
     await one.start();
