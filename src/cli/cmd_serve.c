@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "observe/metrics.h"
 #include "server/daemon.h"
+#include "server/forward/forward.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 struct serve {
     const char *config_path;
     const char *data_dir;
+    const struct tc_config *config; /* as it was read */
     bool announce;
 };
 
@@ -53,25 +55,42 @@ static void put_row(struct tc_buf *b, const char *name, const char *before, cons
     }
 }
 
-static void put_text(struct tc_output *out, const struct serve *s, const char *http,
-                     const char *grpc, const char *api)
+/* What a new user can do with it. */
+static void put_try(struct tc_buf *b, const char *http, const char *api)
 {
-    char text[8192];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "tracecore is ready.\n");
-    put_row(&b, "OTLP/HTTP  ", "http://", http);
-    put_row(&b, "OTLP/gRPC  ", "", grpc);
-    put_row(&b, "API        ", "http://", api);
-    put_row(&b, "data       ", "", s->data_dir);
     if (http[0] != '\0') {
         (void)tc_format(
-            &b,
+            b,
             "Try: a double-bit error in the log of a node's kernel, and what comes of it\n  curl "
             "-sS -H 'Content-Type: application/json' http://{}/v1/logs -d '" TRY_BODY "'\n",
             http);
     }
     if (api[0] != '\0') {
-        (void)tc_format(&b, "  curl -sS http://{}/api/v1/incidents\n", api);
+        (void)tc_format(b, "  curl -sS http://{}/api/v1/incidents\n", api);
+    }
+}
+
+static void put_text(struct tc_output *out, const struct serve *s, const char *http,
+                     const char *grpc, const char *api)
+{
+    char text[8192];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_slice rest = tc_slice_cstr(s->config->forward_endpoints);
+    bool judges = !tc_forward_judges_elsewhere(s->config);
+    tc_buf_lit(&b, "tracecore is ready.\n");
+    put_row(&b, "OTLP/HTTP  ", "http://", http);
+    put_row(&b, "OTLP/gRPC  ", "", grpc);
+    put_row(&b, "API        ", "http://", api);
+    put_row(&b, "data       ", "", s->data_dir);
+    bool forwards = rest.len > 0;
+    while (rest.len > 0) {
+        (void)tc_format(&b, "  forwards   to {}\n", tc_slice_cut(rest, '\n', &rest));
+    }
+    if (judges) {
+        put_try(&b, http, api);
+    } else {
+        (void)tc_format(&b, "It does not judge what it stores (detection.enabled){}.\n",
+                        tc_when(forwards, ": incidents are found where it forwards to"));
     }
     (void)tc_output_put(out, tc_buf_slice(&b));
 }
@@ -104,6 +123,7 @@ static int serve(struct serve *s, struct tc_config *config)
     status = tc_config_data_dir(config, data_dir, &err);
     if (status == TC_OK) {
         s->data_dir = data_dir;
+        s->config = config;
         struct tc_daemon_options options = {
             .config_path = s->config_path,
             .environ_list = environ,

@@ -163,6 +163,22 @@ static void put_remote(struct tc_buf *b, struct tc_json s)
     put_failing(b, remote);
 }
 
+/* What it found, where it looks. */
+static void put_incidents(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json detection;
+    bool judges = true;
+    if (tc_json_get(s, TC_LIT("detection"), &detection) && tc_json_bool(detection, &judges) &&
+        !judges) {
+        tc_buf_lit(b, "  incidents  are not looked for here (detection.enabled)\n");
+        return;
+    }
+    tc_buf_lit(b, "  incidents  ");
+    put_number(b, s, "incidents", "open", "open, ");
+    put_number(b, s, "incidents", "opened", "opened, ");
+    put_number(b, s, "incidents", "resolved", "resolved\n");
+}
+
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
@@ -199,10 +215,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "evidence", "bytes", "bytes, ");
     put_number(b, s, "evidence", "written_bytes", "on disk\n");
     put_remote(b, s);
-    tc_buf_lit(b, "  incidents  ");
-    put_number(b, s, "incidents", "open", "open, ");
-    put_number(b, s, "incidents", "opened", "opened, ");
-    put_number(b, s, "incidents", "resolved", "resolved\n");
+    put_incidents(b, s);
     tc_buf_lit(b, "  verdicts   ");
     put_number(b, s, "verdicts", "written", "written, ");
     put_number(b, s, "verdicts", "exported", "exported, ");

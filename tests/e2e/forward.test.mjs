@@ -2,14 +2,14 @@
 // An agent forwards all that it stores to a pair of judges: the same bytes, the same incidents; and nothing is lost or
 // told twice, whoever is killed.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { random } from './support/chaos.mjs';
-import { Daemon, run, workspace } from './support/daemon.mjs';
+import { binary, Daemon, run, workspace } from './support/daemon.mjs';
 import { logs, logsJson, metrics, nowNs, traces, xid48 } from './support/otlp.mjs';
 import { freePort, isInstalled, startAlertmanager } from './support/prometheus.mjs';
 import { call, get, JSON_TYPE, post, sleep, until } from './support/wire.mjs';
@@ -151,7 +151,8 @@ describe('whoever is killed', { skip: !isInstalled('prometheus-alertmanager') &&
     fs.mkdirSync(space.file('am'));
     const manager = await startAlertmanager(space.file('am'), { webhook: `${hook}/` });
     ends.push(() => manager.stop());
-    const alerts = { alerts: { settle: '1s', resend: '1s', timeout: '500ms', backoff: { min: '100ms', max: '300ms' },
+    // A firing alert lapses after four times `resend`, and a busy machine may take seconds for a restart of both.
+    const alerts = { alerts: { settle: '1s', resend: '10s', timeout: '500ms', backoff: { min: '100ms', max: '300ms' },
       outputs: [{ name: 'am', type: 'alertmanager', url: `http://${manager.address}` }] } };
     const pair = [await judge('kill_a', { ...alerts, evidence: { segment_bytes: '64KiB' } }), await judge('kill_b', alerts)];
     const one = await agent('kill', pair, { rest: { evidence: { segment_bytes: '64KiB' } } });
@@ -180,24 +181,57 @@ describe('whoever is killed', { skip: !isInstalled('prometheus-alertmanager') &&
     stopped = true;
     await sending;
     await untilForwarded(one, 60000);
-    const mine = held(one);
-    for (const node of sent.values()) assert.ok(mine.includes(`logs/protobuf ${node}`), 'what was acknowledged is stored');
-    for (const p of pair) {
-      await p.untilVerdicts('an incident of each node', (all) => new Set(all.filter((v) => v.status === 'open').map((v) => v.incident_id)).size >= sent.size, 60000);
-      assert.deepEqual(held(p), mine, `seed ${seed}`);
-      assert.equal(new Set(opened(p)).size, opened(p).length, 'no incident was opened twice');
-      p.assertWhole();
-    }
+    const all = (told) => new Set(told.filter((v) => v.status === 'open').map((v) => v.incident_id)).size >= sent.size;
+    for (const p of pair) await p.untilVerdicts('an incident of each node', all, 60000);
     assert.deepEqual(opened(pair[0]), opened(pair[1]));
     const ids = new Set(opened(pair[0]));
+    // What is stored is read behind the pages: that takes seconds in which this program answers no webhook, and an
+    // Alertmanager that is not answered tells again.
     await until('all pages', () => new Set(notes.map((n) => n.groupLabels.story)).size >= ids.size, 60000);
     await sleep(2500);
     const firing = notes.filter((n) => n.status === 'firing').map((n) => n.groupLabels.story);
     assert.deepEqual([...new Set(firing)].sort(), [...ids].sort());
     assert.equal(firing.length, ids.size, 'one page each');
+    const mine = held(one);
+    for (const node of sent.values()) assert.ok(mine.includes(`logs/protobuf ${node}`), 'what was acknowledged is stored');
+    for (const p of pair) {
+      assert.deepEqual(held(p), mine, `seed ${seed}`);
+      assert.equal(new Set(opened(p)).size, opened(p).length, 'no incident was opened twice');
+      p.assertWhole();
+    }
     t.diagnostic(JSON.stringify({ seed, rounds, sent: sent.size, batches: mine.length, incidents: ids.size, pages: firing.length }));
     for (const daemon of [one, ...pair]) await daemon.stop();
     assert.ok(fs.readFileSync(path.join(pair[0].dataDir, 'source_positions'), 'utf8').includes('forward '), 'a start does not read all names');
+  });
+});
+
+describe('what an agent says of itself', () => {
+  /** What `serve` prints for people, until it listens. */
+  async function said(name, config) {
+    const daemon = make(name, { warehouse: { enabled: false }, ...config });
+    const child = spawn(binary, ['serve', '--config', daemon.configFile], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    child.stdout.on('data', (part) => { text += part; });
+    const ended = new Promise((resolve) => { child.on('exit', resolve); });
+    await until('it to say that it is ready', () => /^(Try|It does not judge).*\n/mu.test(text), 15000);
+    child.kill();
+    await ended;
+    return text;
+  }
+
+  test('where it forwards to, and that it does not judge', async () => {
+    const text = await said('said', { forward: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } });
+    assert.match(text, /^ {2}forwards {3}to http:\/\/127\.0\.0\.1:1\n {2}forwards {3}to http:\/\/127\.0\.0\.1:2\nIt does not judge what it stores \(detection\.enabled\): incidents are found where it forwards to\.\n/mu);
+    assert.doesNotMatch(text, /Try:/u);
+  });
+
+  test('an agent that judges too can be tried', async () => {
+    const text = await said('said_both', { forward: { endpoints: ['http://127.0.0.1:1'] }, detection: { enabled: 'true' } });
+    assert.match(text, /^ {2}forwards {3}to http:\/\/127\.0\.0\.1:1\nTry: /mu);
+  });
+
+  test('one that neither judges nor forwards only stores', async () => {
+    assert.match(await said('said_none', { detection: { enabled: 'false' } }), /^It does not judge what it stores \(detection\.enabled\)\.\n/mu);
   });
 });
 
@@ -213,7 +247,9 @@ describe('a receiver that is away', () => {
     await a.untilVerdicts('the verdicts of the one that is there', (all) => all.length >= 200);
     const status = (await one.status()).forward.find((f) => f.endpoint === b.url);
     assert.ok(status.waiting >= 200 && status.failing_since, JSON.stringify(status));
-    assert.match(run(['status', '--api', `http://${one.api}`]).text, /failing since/u);
+    const shown = run(['status', '--api', `http://${one.api}`]).text;
+    assert.match(shown, new RegExp(`forward    ${b.url}: .*; failing since [^ ]+: ${b.http}: cannot connect`, 'u'), 'the address is not said twice');
+    assert.match(shown, /^ {2}incidents {2}are not looked for here/mu);
     assert.equal((await one.metrics()).sum('tracecore_forward_up', { endpoint: b.url }), 0);
     await one.kill(); // what waits survives that
     await one.start();

@@ -157,8 +157,8 @@ static tc_status open_post(struct tc__endpoint *e, size_t bytes, struct tc_error
     return tc_post_open(&e->post, &config, err);
 }
 
-/* In words that say what to do. */
-static void explain(const struct tc__endpoint *e, int status, struct tc_error *err)
+/* In words that say what to do. Who answered so is said where it is told. */
+static void explain(int status, struct tc_error *err)
 {
     static const struct {
         int status;
@@ -172,13 +172,10 @@ static void explain(const struct tc__endpoint *e, int status, struct tc_error *e
     };
     for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (known[i].status == status) {
-            (void)tc_fail(err, TC_E_IO, 0, "%s: HTTP status %d: %s", e->url, status,
-                          known[i].words);
+            (void)tc_fail(err, TC_E_IO, 0, "HTTP status %d: %s", status, known[i].words);
             return;
         }
     }
-    struct tc_error inner = *err;
-    (void)tc_fail(err, TC_E_IO, 0, "%s: %s", e->url, inner.message);
 }
 
 /* It is the batch that is not wanted, and not its sender. */
@@ -238,7 +235,6 @@ static int64_t try_once(struct tc__endpoint *e, const struct tc_batch *batch, st
     struct tc_error err = {0};
     uint64_t agent[2];
     if (open_post(e, body.len, &err) != TC_OK) {
-        explain(e, 0, &err);
         tc__forward_failing(e, &err);
         return REFUSED_NS;
     }
@@ -254,7 +250,7 @@ static int64_t try_once(struct tc__endpoint *e, const struct tc_batch *batch, st
         tc__forward_works(e);
         return 0;
     }
-    explain(e, reply.status, &err);
+    explain(reply.status, &err);
     if (result == TC_POST_REFUSED && is_about_batch(reply.status)) {
         leave_out(e, batch, err.message);
         *out_done = true;
