@@ -100,7 +100,7 @@ describe('a warehouse in ClickHouse', { skip: noClickHouse }, () => {
     const name = await database();
     const { status, stderr } = await run(urlOf(name), ['rebuild']);
     assert.equal(status, 2);
-    assert.match(stderr, /TRACECORE_WAREHOUSE names one in ClickHouse/u);
+    assert.match(stderr, /migrate to the data_dir, rebuild there.*TRACECORE_WAREHOUSE names one in ClickHouse/u);
   });
 
   for (const [where, hosts, rest] of [['one server', 1, ''], ['two shards', 2, '?cluster=two']]) {

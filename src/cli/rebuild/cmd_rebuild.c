@@ -124,7 +124,9 @@ static int run(int argc, char **argv)
                             .runs_fd = -1,
                             .hot_before_us = INT64_MIN,
                             .verdicts_before_us = INT64_MIN};
-    if (tc_data_is_elsewhere("rebuild", "only a warehouse in data_dir is rebuilt")) {
+    if (tc_data_is_elsewhere("rebuild", "only a warehouse in data_dir is rebuilt: migrate to the "
+                                        "data_dir, rebuild there, and migrate to an empty "
+                                        "database")) {
         return TC_EXIT_BAD;
     }
     return tc_data_dir_of("rebuild", args.data_dir, r.dir) ? act(&r) : TC_EXIT_BAD;

@@ -26,7 +26,8 @@ const char *tc__ch_type_name(enum tc__ch_type type)
 
 static void add(struct tc__ch_layout *l, const char *name, enum tc__ch_type type, size_t from)
 {
-    l->columns[l->column_count++] = (struct tc__ch_column){name, type, from};
+    l->columns[l->column_count++] =
+        (struct tc__ch_column){.name = name, .type = type, .from = from};
 }
 
 static enum tc__ch_type type_of(enum tc_column_type type)
@@ -72,13 +73,16 @@ static void slice_layout(struct tc__ch_layout *out)
     };
     add(out, TC__CH_BLOCK, TC__CH_NUMBER, SIZE_MAX);
     add(out, TC__CH_SERIES, TC__CH_NUMBER, SIZE_MAX);
+    out->columns[out->column_count - 1].is_strand = true;
     for (size_t i = 0; i < info->column_count; i++) {
         if (is_of_fact(i)) {
             enum tc__ch_type type = info->columns[i].type == TC_COLUMN_TEXT ? TC__CH_WORD
                                     : info->columns[i].type == TC_COLUMN_TIME
                                         ? TC__CH_MOMENT
                                         : type_of(info->columns[i].type);
+            out->time = i == TC_SLICE_START ? out->column_count : out->time;
             add(out, info->columns[i].name, type, i);
+            out->columns[out->column_count - 1].is_strand = type == TC__CH_WORD;
         }
     }
 }

@@ -11,6 +11,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "base/table/grow.h"
+#include "warehouse/clickhouse/strand_priv.h"
 #include "warehouse/rows.h"
 #include "warehouse/tables.h"
 
@@ -37,7 +38,8 @@ const char *tc__ch_type_name(enum tc__ch_type type);
 struct tc__ch_column {
     const char *name;
     enum tc__ch_type type;
-    size_t from; /* column of the rows of tables.def; SIZE_MAX: the engine's own */
+    size_t from;    /* column of the rows of tables.def; SIZE_MAX: the engine's own */
+    bool is_strand; /* the same in all rows of a strand */
 };
 
 /* A table there. */
@@ -49,6 +51,7 @@ struct tc__ch_layout {
     bool replaces;         /* rows with the same key are one row */
     struct tc__ch_column columns[TC_TABLE_COLUMNS_MAX];
     size_t column_count;
+    size_t time; /* the column by which rows of a strand are sorted; 0: there are no strands */
 };
 
 /* The layout that rows of a table go into; of slices, the facts. */
@@ -62,17 +65,29 @@ struct tc__ch_block {
         struct tc_grow nulls; /* of a column that may be NULL */
         struct tc_grow values;
     } stripes[TC_TABLE_COLUMNS_MAX];
+    struct tc_grow strands; /* of each row, where the layout has them: uint32_t */
+    size_t strand_bytes;    /* of their texts, in all rows */
     size_t row_count;
 };
-/* Rows from `from` on; series[i] is of row i, or NULL where the layout has none. False: no memory,
- * and the block is of no use. */
+/* Where the numbers of blocks are in one that is to be sent. */
+struct tc__ch_ids {
+    size_t at;
+    size_t count;
+};
+/* Rows from `from` on. Those of a layout with strands are joined to theirs before. `series` is that
+ * of each, in the layout of series. False: no memory, and the block is of no use. */
 TC_CHECKED bool tc__ch_block_add(struct tc__ch_block *b, const struct tc__ch_layout *layout,
-                                 const struct tc_rows *rows, const uint64_t *series, size_t from,
+                                 const struct tc_rows *rows, uint64_t series, size_t from,
                                  size_t count);
+TC_CHECKED bool tc__ch_block_join(struct tc__ch_block *b, const struct tc__ch_strands *strands,
+                                  const uint32_t *numbers, size_t count);
 size_t tc__ch_block_bytes(const struct tc__ch_block *b, const struct tc__ch_layout *layout);
-/* As it is sent; `id` is the number in each of its rows, where the layout has one. */
+/* As it is sent, strands in order; without a number yet. */
 void tc__ch_block_put(struct tc_grow *g, const struct tc__ch_block *b,
-                      const struct tc__ch_layout *layout, uint64_t id);
+                      const struct tc__ch_layout *layout, struct tc__ch_strands *strands,
+                      struct tc__ch_ids *out_ids);
+/* The number in each of its rows, where the layout has one. */
+void tc__ch_block_number(struct tc_grow *g, struct tc__ch_ids ids, uint64_t id);
 /* No rows; the memory stays. */
 void tc__ch_block_reset(struct tc__ch_block *b, const struct tc__ch_layout *layout);
 void tc__ch_block_fini(struct tc__ch_block *b);

@@ -43,6 +43,15 @@ static void put_size(struct tc_grow *g, size_t n)
     }
 }
 
+static void put_ids(struct tc_grow *g, size_t count, uint64_t id)
+{
+    if (tc_grow_room(g, count * sizeof id)) {
+        for (size_t i = 0; i < count; i++) {
+            tc_buf_const(&g->buf, (const char *)&id, sizeof id);
+        }
+    }
+}
+
 static void add_texts(struct tc_grow *g, const struct tc_rows *rows, size_t column, size_t from,
                       size_t count)
 {
@@ -111,20 +120,22 @@ static void add_column(struct tc__ch_stripe *s, const struct tc__ch_column *c,
     }
 }
 
-/* ---- blocks ---- */
+/* ---- filling ---- */
 
 bool tc__ch_block_add(struct tc__ch_block *b, const struct tc__ch_layout *layout,
-                      const struct tc_rows *rows, const uint64_t *series, size_t from, size_t count)
+                      const struct tc_rows *rows, uint64_t series, size_t from, size_t count)
 {
     bool ok = true;
     for (size_t i = 0; i < layout->column_count; i++) {
         const struct tc__ch_column *c = &layout->columns[i];
         struct tc__ch_stripe *s = &b->stripes[i];
+        if (c->is_strand || is_block_number(c)) {
+            continue;
+        }
         if (c->from != SIZE_MAX) {
             add_column(s, c, rows, from, count);
-        } else if (!is_block_number(c)) {
-            tc_grow_str(&s->values,
-                        tc_slice_make((const char *)&series[from], count * sizeof *series));
+        } else {
+            put_ids(&s->values, count, series);
         }
         ok &= !s->nulls.failed && !s->values.failed;
     }
@@ -132,41 +143,128 @@ bool tc__ch_block_add(struct tc__ch_block *b, const struct tc__ch_layout *layout
     return ok;
 }
 
+bool tc__ch_block_join(struct tc__ch_block *b, const struct tc__ch_strands *strands,
+                       const uint32_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct tc__ch_strand *s = &strands->items[numbers[i]];
+        b->strand_bytes += s->run_len + s->metric_len + 2 + sizeof s->series;
+    }
+    tc_grow_str(&b->strands, tc_slice_make((const char *)numbers, count * sizeof *numbers));
+    return !b->strands.failed;
+}
+
 size_t tc__ch_block_bytes(const struct tc__ch_block *b, const struct tc__ch_layout *layout)
 {
-    size_t sum = 0;
+    size_t sum = b->strand_bytes;
     for (size_t i = 0; i < layout->column_count; i++) {
         sum += b->stripes[i].nulls.buf.len + b->stripes[i].values.buf.len;
     }
     return sum;
 }
 
-static void put_ids(struct tc_grow *g, size_t count, uint64_t id)
+/* ---- sending ---- */
+
+/* A value of a strand in as many rows as it has. */
+static void put_strand(struct tc_grow *g, const struct tc__ch_column *c,
+                       const struct tc__ch_strands *s, const struct tc__ch_strand *one)
 {
-    if (tc_grow_room(g, count * sizeof id)) {
-        for (size_t i = 0; i < count; i++) {
-            tc_buf_const(&g->buf, (const char *)&id, sizeof id);
+    if (c->type == TC__CH_NUMBER) {
+        put_ids(g, one->rows, one->series);
+        return;
+    }
+    struct tc_slice text =
+        c->from == TC_SLICE_RUN_ID ? tc__ch_strand_run(s, one) : tc__ch_strand_metric(s, one);
+    size_t begin = g->buf.len;
+    put_text(g, text);
+    struct tc_slice first = tc_slice_from(tc_grow_slice(g), begin);
+    if (tc_grow_room(g, first.len * one->rows)) {
+        for (uint32_t i = 1; i < one->rows; i++) {
+            tc_buf_put(&g->buf, g->buf.data + begin, first.len);
         }
     }
 }
 
-void tc__ch_block_put(struct tc_grow *g, const struct tc__ch_block *b,
-                      const struct tc__ch_layout *layout, uint64_t id)
+/* Values of one width, or none, in another order. */
+static void put_in_order(struct tc_grow *g, struct tc_slice values, const struct tc__ch_order *o,
+                         size_t count)
 {
+    size_t width = values.len / count;
+    if (values.len == 0 || !tc_grow_room(g, values.len)) {
+        return;
+    }
+    char *p = g->buf.data + g->buf.len;
+    if (width == 1) {
+        for (size_t i = 0; i < count; i++) {
+            *p++ = values.ptr[o->rows[i]];
+        }
+    } else {
+        for (size_t i = 0; i < count; i++, p += sizeof(uint64_t)) {
+            memcpy(p, values.ptr + o->rows[i] * sizeof(uint64_t), sizeof(uint64_t));
+        }
+    }
+    tc_buf_end(&g->buf, p);
+}
+
+static void put_column(struct tc_grow *g, const struct tc__ch_block *b,
+                       const struct tc__ch_layout *layout, size_t column,
+                       const struct tc__ch_strands *strands, const struct tc__ch_order *o)
+{
+    const struct tc__ch_column *c = &layout->columns[column];
+    struct tc_slice nulls = tc_grow_slice(&b->stripes[column].nulls);
+    struct tc_slice values = tc_grow_slice(&b->stripes[column].values);
+    if (layout->time == 0) {
+        tc_grow_str(g, nulls);
+        tc_grow_str(g, values);
+        return;
+    }
+    for (size_t i = 0; c->is_strand && i < o->strand_count; i++) {
+        put_strand(g, c, strands, &strands->items[o->strands[i]]);
+    }
+    if (!c->is_strand && b->row_count > 0) {
+        put_in_order(g, nulls, o, b->row_count);
+        put_in_order(g, values, o, b->row_count);
+    }
+}
+
+void tc__ch_block_put(struct tc_grow *g, const struct tc__ch_block *b,
+                      const struct tc__ch_layout *layout, struct tc__ch_strands *strands,
+                      struct tc__ch_ids *out_ids)
+{
+    struct tc__ch_order o = {0};
+    *out_ids = (struct tc__ch_ids){0};
+    if (layout->time != 0 &&
+        !tc__ch_order_make(&o, strands, (const uint32_t *)(const void *)b->strands.buf.data,
+                           (const int64_t *)(const void *)b->stripes[layout->time].values.buf.data,
+                           b->row_count)) {
+        g->failed = true;
+    }
     put_size(g, layout->column_count);
     put_size(g, b->row_count);
-    for (size_t i = 0; i < layout->column_count; i++) {
+    for (size_t i = 0; i < layout->column_count && !g->failed; i++) {
         const struct tc__ch_column *c = &layout->columns[i];
         put_text(g, tc_slice_cstr(c->name));
         put_text(g, tc_slice_cstr(tc__ch_type_name(c->type)));
         if (is_block_number(c)) {
-            put_ids(g, b->row_count, id);
+            *out_ids = (struct tc__ch_ids){g->buf.len, b->row_count};
+            put_ids(g, b->row_count, 0);
         } else {
-            tc_grow_str(g, tc_grow_slice(&b->stripes[i].nulls));
-            tc_grow_str(g, tc_grow_slice(&b->stripes[i].values));
+            put_column(g, b, layout, i, strands, &o);
         }
     }
+    if (layout->time != 0) {
+        tc__ch_order_fini(&o, strands);
+    }
 }
+
+void tc__ch_block_number(struct tc_grow *g, struct tc__ch_ids ids, uint64_t id)
+{
+    for (size_t i = 0; i < ids.count; i++) {
+        memcpy(g->buf.data + ids.at + i * sizeof id, &id, sizeof id);
+    }
+}
+
+/* ---- the end ---- */
 
 void tc__ch_block_reset(struct tc__ch_block *b, const struct tc__ch_layout *layout)
 {
@@ -176,6 +274,9 @@ void tc__ch_block_reset(struct tc__ch_block *b, const struct tc__ch_layout *layo
         b->stripes[i].nulls.failed = false;
         b->stripes[i].values.failed = false;
     }
+    tc_buf_reset(&b->strands.buf);
+    b->strands.failed = false;
+    b->strand_bytes = 0;
     b->row_count = 0;
 }
 
@@ -185,5 +286,7 @@ void tc__ch_block_fini(struct tc__ch_block *b)
         tc_grow_fini(&b->stripes[i].nulls);
         tc_grow_fini(&b->stripes[i].values);
     }
+    tc_grow_fini(&b->strands);
+    b->strand_bytes = 0;
     b->row_count = 0;
 }

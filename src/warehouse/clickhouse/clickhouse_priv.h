@@ -4,11 +4,11 @@
  * a DuckDB in memory, the same engine as ever, which is filled with the rows that a question needs.
  * docs/internals/clickhouse.md says why, and what may be asked.
  *
- * url.c, client.c, explain.c: the server. binary.c, block.c: rows as bytes. lane.c: blocks on their
- * way. schema.c: tables. write.c:
- * transactions. forget.c, tidy.c: rows of the large tables that go. mirror.c: the small tables,
- * kept whole. plan.c, fetch.c: the parts of the large ones that a query reads. stretch.c: their
- * rows by time. sums.c: telemetry added up over there. engine.c: the rest.
+ * url.c, client.c, explain.c: the server. binary.c, block.c, strand.c: rows as bytes. lane.c:
+ * blocks on their way. schema.c: tables. write.c: transactions. forget.c, tidy.c: rows of the large
+ * tables that go. mirror.c: the small tables, kept whole. plan.c, fetch.c: the parts of the large
+ * ones that a query reads. stretch.c: their rows by time. sums.c: telemetry added up over there.
+ * engine.c: the rest.
  */
 #ifndef TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
 #define TC_WAREHOUSE_CLICKHOUSE_CLICKHOUSE_PRIV_H
@@ -50,9 +50,10 @@ struct tc__ch_flight {
     pthread_t thread;
     enum tc_table table;
     uint64_t id;
-    struct tc__ch_block rows; /* to be sent again, if it is not known whether they arrived */
+    size_t row_count;
     struct tc_grow sql;
-    struct tc_grow body;
+    struct tc_grow body; /* sent again, under another number, if it is not known to have arrived */
+    struct tc__ch_ids ids;
     tc_status status;
     struct tc_error err;
 };
@@ -101,6 +102,8 @@ struct tc__ch {
     struct tc__ch_block series_lane;
     struct tc__ch_flight flight;
     struct tc__scope_map sent; /* series that are there */
+    /* Those of slices. The series of each is there, or in its lane. */
+    struct tc__ch_strands strands;
     struct tc__ch_entry *entries;
     size_t entry_count;
     size_t entry_cap;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The more rows a block has, the less the server has to merge. Three of them are in memory. */
+/* The more rows a block has, the less the server has to merge. Two of them are in memory. */
 #define BLOCK_ROWS 300000
 #define BLOCK_BYTES ((size_t)48 << 20)
 
@@ -29,29 +29,49 @@ static void put_insert(struct tc_grow *sql, const struct tc__ch_layout *l)
     tc_grow_lit(sql, ") FORMAT Native");
 }
 
-/* The statement and its rows, as they are sent. */
-static tc_status prepare(struct tc__ch_flight *f, const struct tc__ch_block *block,
-                         const struct tc__ch_layout *layout, uint64_t id, struct tc_error *err)
+/* The statement and its rows, as they are sent, without a number. The block is empty again. */
+static tc_status prepare(struct tc__ch *ch, struct tc__ch_block *block,
+                         const struct tc__ch_layout *layout, struct tc_error *err)
 {
+    struct tc__ch_flight *f = &ch->flight;
     put_insert(&f->sql, layout);
     tc_buf_reset(&f->body.buf);
-    tc__ch_block_put(&f->body, block, layout, id);
-    return f->sql.failed || f->body.failed ? no_memory(err) : TC_OK;
+    tc__ch_block_put(&f->body, block, layout, &ch->strands, &f->ids);
+    f->row_count = block->row_count;
+    tc__ch_block_reset(block, layout);
+    if (f->sql.failed || f->body.failed) {
+        f->sql.failed = false;
+        f->body.failed = false;
+        return no_memory(err);
+    }
+    return TC_OK;
 }
 
-/* Until it is there; each attempt is another block, *out_id the last. */
-static tc_status send_block(struct tc__ch *ch, const struct tc__ch_block *block,
-                            const struct tc__ch_layout *layout, struct tc__ch_wait *wait,
-                            uint64_t *out_id, struct tc_error *err)
+static tc_status number(struct tc__ch *ch, struct tc_error *err)
+{
+    struct tc__ch_flight *f = &ch->flight;
+    TC_TRY(tc__ch_next_id(ch, &f->id, err));
+    tc__ch_block_number(&f->body, f->ids, f->id);
+    return TC_OK;
+}
+
+/* What is prepared, until it is there; each attempt is another block. */
+static tc_status send_prepared(struct tc__ch *ch, struct tc__ch_wait *wait, struct tc_error *err)
 {
     struct tc__ch_flight *f = &ch->flight;
     tc_status status;
     do {
-        TC_TRY(tc__ch_next_id(ch, out_id, err));
-        TC_TRY(prepare(f, block, layout, *out_id, err));
+        TC_TRY(number(ch, err));
         status = tc__ch_insert(&f->client, tc_grow_slice(&f->sql), tc_grow_slice(&f->body), err);
     } while (status == TC_E_AGAIN && tc__ch_wait(&ch->client, wait, err));
     return status == TC_E_AGAIN ? err->status : status;
+}
+
+static tc_status note_sent(struct tc__ch *ch, enum tc_table table, struct tc_error *err)
+{
+    struct tc__ch_entry entry = {
+        .kind = TC__CH_ROWS, .table = table, .id = ch->flight.id, .rows = ch->flight.row_count};
+    return tc__ch_add_entry(ch, &entry, err);
 }
 
 /* ---- in another thread ---- */
@@ -68,8 +88,6 @@ static tc_status land(struct tc__ch *ch, struct tc_error *err)
 {
     struct tc__ch_flight *f = &ch->flight;
     struct tc__ch_wait wait = {0};
-    struct tc__ch_entry entry = {
-        .kind = TC__CH_ROWS, .table = f->table, .id = f->id, .rows = f->rows.row_count};
     if (!f->is_on) {
         return TC_OK;
     }
@@ -80,25 +98,18 @@ static tc_status land(struct tc__ch *ch, struct tc_error *err)
         *err = f->err;
     }
     if (status == TC_E_AGAIN) {
-        status = tc__ch_wait(&ch->client, &wait, err)
-                     ? send_block(ch, &f->rows, &ch->layouts[f->table], &wait, &entry.id, err)
-                     : err->status;
+        status = tc__ch_wait(&ch->client, &wait, err) ? send_prepared(ch, &wait, err) : err->status;
     }
-    tc__ch_block_reset(&f->rows, &ch->layouts[f->table]);
-    return status == TC_OK ? tc__ch_add_entry(ch, &entry, err) : status;
+    return status == TC_OK ? note_sent(ch, f->table, err) : status;
 }
 
 /* A block that is full: on its way when this returns. */
 static tc_status launch(struct tc__ch *ch, enum tc_table table, struct tc_error *err)
 {
     struct tc__ch_flight *f = &ch->flight;
-    struct tc__ch_block *lane = &ch->lanes[table];
-    struct tc__ch_block empty = f->rows; /* its memory */
     f->table = table;
-    f->rows = *lane;
-    *lane = empty;
-    TC_TRY(tc__ch_next_id(ch, &f->id, err));
-    TC_TRY(prepare(f, &f->rows, &ch->layouts[table], f->id, err));
+    TC_TRY(prepare(ch, &ch->lanes[table], &ch->layouts[table], err));
+    TC_TRY(number(ch, err));
     f->is_on = pthread_create(&f->thread, NULL, fly, f) == 0;
     return f->is_on ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no thread to send rows to ClickHouse");
 }
@@ -107,25 +118,19 @@ static tc_status launch(struct tc__ch *ch, enum tc_table table, struct tc_error 
 
 static tc_status flush_series(struct tc__ch *ch, struct tc_error *err)
 {
-    uint64_t none = 0;
     struct tc__ch_wait wait = {0};
     if (ch->series_lane.row_count == 0) {
         return TC_OK;
     }
     /* A series is the same wherever it comes from: sent twice it is one row. */
-    tc_status status = send_block(ch, &ch->series_lane, &ch->series, &wait, &none, err);
-    if (status != TC_OK) {
-        tc__scope_map_reset(&ch->sent);
-    }
-    tc__ch_block_reset(&ch->series_lane, &ch->series);
-    return status;
+    TC_TRY(prepare(ch, &ch->series_lane, &ch->series, err));
+    return send_prepared(ch, &wait, err);
 }
 
 tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *err)
 {
     struct tc__ch_block *lane = &ch->lanes[table];
     struct tc__ch_wait wait = {0};
-    struct tc__ch_entry entry = {.kind = TC__CH_ROWS, .table = table, .rows = lane->row_count};
     TC_TRY(land(ch, err));
     if (lane->row_count == 0) {
         return TC_OK;
@@ -133,29 +138,43 @@ tc_status tc__ch_flush(struct tc__ch *ch, enum tc_table table, struct tc_error *
     if (table == TC_TABLE_SLICE) {
         TC_TRY(flush_series(ch, err));
     }
-    tc_status status = send_block(ch, lane, &ch->layouts[table], &wait, &entry.id, err);
-    tc__ch_block_reset(lane, &ch->layouts[table]);
-    return status == TC_OK ? tc__ch_add_entry(ch, &entry, err) : status;
+    TC_TRY(prepare(ch, lane, &ch->layouts[table], err));
+    TC_TRY(send_prepared(ch, &wait, err));
+    return note_sent(ch, table, err);
 }
 
 /* ---- rows ---- */
 
-/* The series of all rows; those that were not sent are on their way. */
-static tc_status add_series(struct tc__ch *ch, const struct tc_rows *rows, uint64_t *series,
-                            struct tc_error *err)
+/* The series of a new strand, if it was not sent. */
+static tc_status add_series(struct tc__ch *ch, const struct tc_rows *rows, size_t row,
+                            uint64_t series, struct tc_error *err)
 {
+    struct tc__scope_key key = {0, series};
+    if (tc__scope_map_get(&ch->sent, key) != 0) {
+        return TC_OK;
+    }
+    return tc__ch_block_add(&ch->series_lane, &ch->series, rows, series, row, 1) &&
+                   tc__scope_map_put(&ch->sent, key, 1) == TC_OK
+               ? TC_OK
+               : no_memory(err);
+}
+
+/* Which strand each slice is of. */
+static tc_status join_strands(struct tc__ch *ch, const struct tc_rows *rows, struct tc_error *err)
+{
+    struct tc__ch_block *lane = &ch->lanes[TC_TABLE_SLICE];
+    uint32_t numbers[TC_ROWS_MAX];
+    if (lane->row_count == 0 && tc__ch_strands_are_many(&ch->strands)) {
+        tc__ch_strands_reset(&ch->strands);
+    }
+    size_t known = ch->strands.count;
+    TC_TRY(tc__ch_strands_of(&ch->strands, &ch->series, rows, numbers, err));
     for (size_t i = 0; i < rows->count; i++) {
-        series[i] = tc__ch_series_of(&ch->series, rows, i);
-        struct tc__scope_key key = {0, series[i]};
-        if (tc__scope_map_get(&ch->sent, key) != 0) {
-            continue;
-        }
-        if (!tc__ch_block_add(&ch->series_lane, &ch->series, rows, series, i, 1) ||
-            tc__scope_map_put(&ch->sent, key, 1) != TC_OK) {
-            return no_memory(err);
+        if (numbers[i] >= known) {
+            TC_TRY(add_series(ch, rows, i, ch->strands.items[numbers[i]].series, err));
         }
     }
-    return TC_OK;
+    return tc__ch_block_join(lane, &ch->strands, numbers, rows->count) ? TC_OK : no_memory(err);
 }
 
 tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows *rows,
@@ -163,11 +182,10 @@ tc_status tc__ch_append(void *engine, enum tc_table table, const struct tc_rows 
 {
     struct tc__ch *ch = engine;
     struct tc__ch_block *lane = &ch->lanes[table];
-    uint64_t series[TC_ROWS_MAX];
     if (table == TC_TABLE_SLICE) {
-        TC_TRY(add_series(ch, rows, series, err));
+        TC_TRY(join_strands(ch, rows, err));
     }
-    if (!tc__ch_block_add(lane, &ch->layouts[table], rows, series, 0, rows->count)) {
+    if (!tc__ch_block_add(lane, &ch->layouts[table], rows, 0, 0, rows->count)) {
         return no_memory(err);
     }
     if (lane->row_count >= BLOCK_ROWS ||
@@ -186,12 +204,12 @@ void tc__ch_lanes_reset(struct tc__ch *ch)
         (void)pthread_join(f->thread, NULL);
         f->is_on = false;
     }
-    tc__ch_block_reset(&f->rows, &ch->layouts[f->table]);
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         tc__ch_block_reset(&ch->lanes[i], &ch->layouts[i]);
     }
     tc__ch_block_reset(&ch->series_lane, &ch->series);
     tc__scope_map_reset(&ch->sent);
+    tc__ch_strands_reset(&ch->strands);
 }
 
 void tc__ch_lanes_fini(struct tc__ch *ch)
@@ -202,7 +220,6 @@ void tc__ch_lanes_fini(struct tc__ch *ch)
         tc__ch_block_fini(&ch->lanes[i]);
     }
     tc__ch_block_fini(&ch->series_lane);
-    tc__ch_block_fini(&ch->flight.rows);
     tc_grow_fini(&ch->flight.sql);
     tc_grow_fini(&ch->flight.body);
 }

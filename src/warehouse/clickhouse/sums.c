@@ -134,6 +134,8 @@ static void name_columns(const struct tc__ch *ch, const struct tc_slice *names, 
     }
 }
 
+/* A series has a few metrics: to group by 64 bits of their names costs a fifth less than by the
+ * names. */
 static void put_sums(const struct tc__ch *ch, struct tc_grow *g, const struct parts *parts,
                      const struct tc_slice *names, size_t name_count, struct tc_slice condition)
 {
@@ -141,15 +143,15 @@ static void put_sums(const struct tc__ch *ch, struct tc_grow *g, const struct pa
     for (size_t i = 1; i < ch->series.column_count; i++) {
         tc_grow_format(&texts, "{}`{}`", i == 1 ? "" : ", ", ch->series.columns[i].name);
     }
-    tc_grow_format(g, "SELECT metric, {}", tc_grow_slice(&texts));
+    tc_grow_format(g, "SELECT name, {}", tc_grow_slice(&texts));
     for (size_t i = 0; i < name_count; i++) {
         tc_grow_format(g, ", CAST({} AS Nullable(Float64))", names[i]);
     }
-    tc_grow_format(g, " FROM (SELECT metric, " TC__CH_SERIES ", {} FROM {} WHERE ", parts->numbers,
-                   ch->layouts[TC_TABLE_SLICE].name);
+    tc_grow_format(g, " FROM (SELECT any(metric) AS name, " TC__CH_SERIES ", {} FROM {} WHERE ",
+                   parts->numbers, ch->layouts[TC_TABLE_SLICE].name);
     tc__ch_put_visible(ch, g, TC_TABLE_SLICE);
     tc_grow_format(g,
-                   " AND ({}) GROUP BY metric, " TC__CH_SERIES
+                   " AND ({}) GROUP BY cityHash64(metric), " TC__CH_SERIES
                    ") AS f GLOBAL ANY LEFT JOIN (SELECT " TC__CH_SERIES
                    ", {} FROM {}) AS s USING " TC__CH_SERIES " FORMAT RowBinary",
                    condition, tc_grow_slice(&texts), ch->series.name);

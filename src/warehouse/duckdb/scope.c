@@ -87,60 +87,66 @@ static uint64_t fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static void absorb_word(const struct tc__scopes *s, struct tc__scope_key *k, uint64_t word)
+static void absorb_word(const uint64_t *secret, struct tc__scope_key *k, uint64_t word)
 {
-    k->high = fold(k->high ^ word, s->secret[0]) + word;
-    k->low = fold(k->low ^ word, s->secret[1]) + word;
+    k->high = fold(k->high ^ word, secret[0]) + word;
+    k->low = fold(k->low ^ word, secret[1]) + word;
 }
 
 /* Texts are read eight bytes at a time, the last ones with zeros. The length goes first. */
-static void absorb_text(const struct tc__scopes *s, struct tc__scope_key *k, const char *p,
-                        size_t len)
+static void absorb_text(const uint64_t *secret, struct tc__scope_key *k, const char *p, size_t len)
 {
     uint64_t word = 0;
-    absorb_word(s, k, len);
+    absorb_word(secret, k, len);
     for (; len >= sizeof word; p += sizeof word, len -= sizeof word) {
         memcpy(&word, p, sizeof word);
-        absorb_word(s, k, word);
+        absorb_word(secret, k, word);
     }
     if (len > 0) {
         word = 0;
         memcpy(&word, p, len);
-        absorb_word(s, k, word);
+        absorb_word(secret, k, word);
     }
 }
 
 /* Other than any length. */
 #define IS_NULL UINT64_MAX
 
-static void absorb_column(const struct tc__scopes *s, const struct tc_rows *rows, size_t column,
+static void absorb_column(const uint64_t *secret, const struct tc_rows *rows, size_t column,
                           struct tc__scope_key *keys)
 {
     const struct tc_rows_column *c = &rows->columns[column];
     for (size_t i = 0; i < rows->count; i++) {
         if ((c->valid[i / 64] >> (i % 64) & 1) == 0) {
-            absorb_word(s, &keys[i], IS_NULL);
+            absorb_word(secret, &keys[i], IS_NULL);
         } else if (c->type == TC_COLUMN_TEXT) {
             const union tc_cell *cell = &c->cells[i];
-            absorb_text(s, &keys[i], rows->text + cell->text.at, cell->text.len);
+            absorb_text(secret, &keys[i], rows->text + cell->text.at, cell->text.len);
         } else {
-            absorb_word(s, &keys[i], (uint64_t)c->cells[i].integer);
+            absorb_word(secret, &keys[i], (uint64_t)c->cells[i].integer);
         }
     }
 }
 
-/*
- * For this process: cheap, and with a secret, so that nobody can choose texts that meet. 128 bits:
- * that two scopes ever meet by chance is not to be expected.
- */
-static void hash_rows(const struct tc__scopes *s, const struct tc__split_part *part,
-                      const struct tc_rows *rows, struct tc__scope_key *out)
+tc_status tc__scope_secret(uint64_t out[TC__SCOPE_SECRET], struct tc_error *err)
+{
+    size_t bytes = TC__SCOPE_SECRET * sizeof out[0];
+    if (getrandom(out, bytes, 0) != (ssize_t)bytes) {
+        return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
+    }
+    out[0] |= 1;
+    out[1] |= 1;
+    return TC_OK;
+}
+
+void tc__scope_hash(const uint64_t secret[TC__SCOPE_SECRET], const struct tc_rows *rows,
+                    const size_t *columns, size_t column_count, struct tc__scope_key *out)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        out[i] = (struct tc__scope_key){s->secret[2], s->secret[3]};
+        out[i] = (struct tc__scope_key){secret[2], secret[3]};
     }
-    for (size_t i = TC__SCOPE_FIRST; i < part->info.column_count; i++) {
-        absorb_column(s, rows, part->from[i], out);
+    for (size_t i = 0; i < column_count; i++) {
+        absorb_column(secret, rows, columns[i], out);
     }
 }
 
@@ -186,11 +192,7 @@ static tc_status get_ready(struct tc__duckdb *d, size_t split, struct tc_error *
     if (s->is_ready) {
         return TC_OK;
     }
-    if (getrandom(s->secret, sizeof s->secret, 0) != (ssize_t)sizeof s->secret) {
-        return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
-    }
-    s->secret[0] |= 1;
-    s->secret[1] |= 1;
+    TC_TRY(tc__scope_secret(s->secret, err));
     if (s->fresh == NULL) {
         s->fresh = tc_rows_create_for(info->columns, info->column_count);
     }
@@ -278,9 +280,11 @@ tc_status tc__scopes_of(struct tc__duckdb *d, size_t split, const struct tc_rows
                         int64_t *out, struct tc_error *err)
 {
     struct tc__scope_key keys[TC_ROWS_MAX];
+    const struct tc__split_part *part = &d->base->splits[split].scopes;
     struct tc__scope_map *seen = &d->writers[split].scopes.seen;
     TC_TRY(get_ready(d, split, err));
-    hash_rows(&d->writers[split].scopes, &d->base->splits[split].scopes, rows, keys);
+    tc__scope_hash(d->writers[split].scopes.secret, rows, &part->from[TC__SCOPE_FIRST],
+                   part->info.column_count - TC__SCOPE_FIRST, keys);
     for (size_t i = 0; i < rows->count; i++) {
         out[i] = tc__scope_map_get(seen, keys[i]);
         if (out[i] == 0) {

@@ -44,10 +44,18 @@ TC_CHECKED tc_status tc__scope_map_put(struct tc__scope_map *m, struct tc__scope
                                        int64_t id);
 void tc__scope_map_reset(struct tc__scope_map *m);
 
+/* A secret that nobody can choose texts against. */
+#define TC__SCOPE_SECRET 4
+TC_CHECKED tc_status tc__scope_secret(uint64_t out[TC__SCOPE_SECRET], struct tc_error *err);
+/* Of some columns of each row, for this process: cheap. 128 bits: that two ever meet by chance is
+ * not to be expected. */
+void tc__scope_hash(const uint64_t secret[TC__SCOPE_SECRET], const struct tc_rows *rows,
+                    const size_t *columns, size_t column_count, struct tc__scope_key *out);
+
 struct tc__scopes {
     struct tc__scope_map seen;  /* by a hash with a secret: what this connection wrote */
     struct tc__scope_map known; /* by a digest, as the table has it */
-    uint64_t secret[4];
+    uint64_t secret[TC__SCOPE_SECRET];
     bool is_ready;         /* the secret is drawn, `known` was read */
     int64_t next;          /* numbers of our own that are left: next .. end */
     int64_t end;           /* of the block that the database gave */

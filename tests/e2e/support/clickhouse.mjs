@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Debian's clickhouse-server on loopback, with a configuration and a folder of its own; several of
-// them know each other as the shards of a cluster.
+// them know each other as the shards of a cluster, or as the replicas of one.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -18,22 +18,29 @@ const users = `<yandex><profiles><default/></profiles><quotas><default/></quotas
 <guarded><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></guarded>
 </users></yandex>`;
 
-function configOf(home, { port, tcp }, shards) {
-  const replicas = shards.map((s) => `<shard><replica><host>127.0.0.1</host><port>${s.tcp}</port></replica></shard>`).join('');
+/** As the shards of the cluster "two"; with a ZooKeeper, as the replicas of its only shard. */
+function clusterOf(servers, zookeeper) {
+  const replicas = servers.map((s) => `<replica><host>127.0.0.1</host><port>${s.tcp}</port></replica>`);
+  return zookeeper ? `<shard><internal_replication>true</internal_replication>${replicas.join('')}</shard>` : replicas.map((r) => `<shard>${r}</shard>`).join('');
+}
+
+function configOf(home, { port, tcp, interserver }, servers, zookeeper) {
+  const replicated = zookeeper ? `<zookeeper><node><host>127.0.0.1</host><port>${zookeeper}</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
+<macros><shard>1</shard><replica>r${tcp}</replica></macros><interserver_http_port>${interserver}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>` : '';
   return `<yandex><logger><level>warning</level><log>${home}/log</log><errorlog>${home}/errors</errorlog></logger>
 <http_port>${port}</http_port><tcp_port>${tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
 <path>${home}/data/</path><tmp_path>${home}/tmp/</tmp_path><users_config>users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
-<mark_cache_size>67108864</mark_cache_size><remote_servers incl="none"><two>${replicas}</two></remote_servers></yandex>`;
+<mark_cache_size>67108864</mark_cache_size><remote_servers incl="none"><two>${clusterOf(servers, zookeeper)}</two></remote_servers>${replicated}</yandex>`;
 }
 
-async function startOne(home, shard, shards) {
+async function startOne(home, own, servers, zookeeper) {
   for (const folder of ['data', 'tmp']) {
     fs.mkdirSync(path.join(home, folder), { recursive: true });
   }
-  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, shard, shards));
+  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, own, servers, zookeeper));
   fs.writeFileSync(path.join(home, 'users.xml'), users);
-  const address = `127.0.0.1:${shard.port}`;
+  const address = `127.0.0.1:${own.port}`;
   let child;
   let ended;
   let end;
@@ -75,13 +82,13 @@ function post(address, text) {
   });
 }
 
-/** As many servers as asked for, each a shard of the cluster "two". */
-export async function startClickHouse(home, count) {
-  const shards = [];
+/** As many servers as asked for, each a shard of the cluster "two"; with the port of a ZooKeeper, a replica of its only one. */
+export async function startClickHouse(home, count, zookeeper = null) {
+  const servers = [];
   for (let i = 0; i < count; i++) {
-    shards.push({ port: await freePort(), tcp: await freePort() });
+    servers.push({ port: await freePort(), tcp: await freePort(), interserver: zookeeper ? await freePort() : null });
   }
-  return Promise.all(shards.map((shard, i) => startOne(path.join(home, `shard-${i}`), shard, shards)));
+  return Promise.all(servers.map((own, i) => startOne(path.join(home, `shard-${i}`), own, servers, zookeeper)));
 }
 
 /**

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,11 +226,19 @@ static void put_row(struct tc_grow *g, const struct tc__ch_layout *l, const stru
                     size_t row)
 {
     static struct tc__ch_block block;
+    struct tc__ch_strands strands = {0};
+    struct tc__ch_layout series;
+    struct tc__ch_ids ids;
     struct tc_grow sent = {0};
-    uint64_t series[2] = {9, 9};
-    assert_true(tc__ch_block_add(&block, l, rows, series, row, 1));
+    struct tc_error err;
+    uint32_t numbers[TC_ROWS_MAX];
+    tc__ch_series_layout(&series);
+    assert_int_equal(tc__ch_strands_of(&strands, &series, rows, numbers, &err), TC_OK);
+    assert_true(tc__ch_block_join(&block, &strands, &numbers[row], 1));
+    assert_true(tc__ch_block_add(&block, l, rows, 0, row, 1));
     assert_true(tc__ch_block_bytes(&block, l) > 0);
-    tc__ch_block_put(&sent, &block, l, 7);
+    tc__ch_block_put(&sent, &block, l, &strands, &ids);
+    tc__ch_block_number(&sent, ids, 7);
     struct tc_slice rest = tc_grow_slice(&sent);
     assert_int_equal(rest.ptr[0], (char)l->column_count);
     assert_int_equal(rest.ptr[1], 1);
@@ -250,6 +259,7 @@ static void put_row(struct tc_grow *g, const struct tc__ch_layout *l, const stru
     }
     assert_int_equal(rest.len, 0);
     tc__ch_block_fini(&block);
+    tc__ch_strands_reset(&strands);
     tc_grow_fini(&sent);
 }
 
@@ -285,6 +295,171 @@ static void rows_come_back_in_pieces_of_any_size(void **state)
     tc_grow_fini(&g);
 }
 
+/* ---- in the order of the table ---- */
+
+#define SLICES 1500
+
+/* A row as it was sent. */
+struct sent_row {
+    uint64_t id;
+    uint64_t series;
+    struct tc_slice run;
+    struct tc_slice metric;
+    int64_t start;
+    int64_t count;
+};
+
+static int64_t number_at(struct tc_slice s, size_t at)
+{
+    int64_t n;
+    memcpy(&n, s.ptr + at, sizeof n);
+    return n;
+}
+
+/* The columns of a block of slices that are looked at; `count` may be NULL, and is -1 then. */
+static void take_block(const struct tc__ch_layout *l, struct tc_slice rest,
+                       struct sent_row out[SLICES])
+{
+    assert_int_equal(rest.ptr[0], (char)l->column_count);
+    assert_int_equal(((unsigned char)rest.ptr[1] & 0x7f) | (unsigned char)rest.ptr[2] << 7, SLICES);
+    rest = tc_slice_from(rest, 3);
+    for (size_t i = 0; i < l->column_count; i++) {
+        const struct tc__ch_column *c = &l->columns[i];
+        (void)next_text(&rest);
+        struct tc_slice nulls = rest;
+        bool may_be_null = tc_slice_starts(next_text(&nulls), TC_LIT("Nullable"));
+        (void)next_text(&rest);
+        nulls = rest;
+        rest = tc_slice_from(rest, may_be_null ? SLICES : 0);
+        for (size_t row = 0; row < SLICES; row++) {
+            struct sent_row *r = &out[row];
+            if (c->type == TC__CH_WORD) {
+                *(c->from == TC_SLICE_RUN_ID ? &r->run : &r->metric) = next_text(&rest);
+                continue;
+            }
+            int64_t n = number_at(rest, 0);
+            rest = tc_slice_from(rest, sizeof n);
+            r->id = i == 0 ? (uint64_t)n : r->id;
+            r->series = i == 1 ? (uint64_t)n : r->series;
+            r->start = c->from == TC_SLICE_START ? n : r->start;
+            r->count = c->from != TC_SLICE_COUNT ? r->count : nulls.ptr[row] != 0 ? -1 : n;
+        }
+    }
+    assert_int_equal(rest.len, 0);
+}
+
+static int compare_sent(const struct sent_row *a, const struct sent_row *b)
+{
+    int order = tc_slice_cmp(a->run, b->run);
+    order = order == 0 ? tc_slice_cmp(a->metric, b->metric) : order;
+    order = order == 0 ? (a->series > b->series) - (a->series < b->series) : order;
+    return order == 0 ? (a->start > b->start) - (a->start < b->start) : order;
+}
+
+/* Slice i: its number is its count, every 50th has none of them, and it is of a time that goes
+ * forward, or to and fro. */
+static struct tc_rows *many_slices(bool is_forward)
+{
+    static const char *const runs[] = {"run-2", "run-10", "", "run-1"};
+    static const char *const metrics[] = {"power_usage", "power", "sm_clock"};
+    struct tc_rows *rows = tc_rows_create(TC_TABLE_SLICE);
+    assert_non_null(rows);
+    for (int i = 0; i < SLICES; i++) {
+        char node[16];
+        (void)snprintf(node, sizeof node, "n-%d", i % 7);
+        (void)tc_rows_add(rows);
+        struct tc_slice run = tc_slice_cstr(runs[i % 4]);
+        if (run.len > 0) {
+            assert_int_equal(tc_rows_text(rows, TC_SLICE_RUN_ID, run), TC_OK);
+        }
+        assert_int_equal(tc_rows_text(rows, TC_SLICE_METRIC, tc_slice_cstr(metrics[i % 3])), TC_OK);
+        assert_int_equal(tc_rows_text(rows, TC_SLICE_NODE, tc_slice_cstr(node)), TC_OK);
+        tc_rows_int(rows, TC_SLICE_START, is_forward ? i : i * 7919 % 1009 - 500);
+        if (i % 50 != 0) {
+            tc_rows_int(rows, TC_SLICE_COUNT, i);
+        }
+    }
+    return rows;
+}
+
+static void check_order(bool is_forward)
+{
+    static struct sent_row sent[SLICES];
+    struct tc__ch_strands strands = {0};
+    struct tc__ch_block block = {0};
+    struct tc__ch_layout l;
+    struct tc__ch_layout series;
+    struct tc__ch_ids ids;
+    struct tc_grow body = {0};
+    struct tc_error err;
+    uint32_t numbers[TC_ROWS_MAX];
+    size_t nulls = 0;
+    bool seen[SLICES] = {false};
+    struct tc_rows *rows = many_slices(is_forward);
+    tc__ch_layout_of(TC_TABLE_SLICE, &l);
+    tc__ch_series_layout(&series);
+    assert_int_equal(tc__ch_strands_of(&strands, &series, rows, numbers, &err), TC_OK);
+    assert_int_equal(strands.count, 4 * 3 * 7);
+    assert_true(tc__ch_block_join(&block, &strands, numbers, rows->count));
+    assert_true(tc__ch_block_add(&block, &l, rows, 0, 0, rows->count));
+    tc__ch_block_put(&body, &block, &l, &strands, &ids);
+    tc__ch_block_number(&body, ids, 42);
+    take_block(&l, tc_grow_slice(&body), sent);
+    for (size_t i = 0; i < SLICES; i++) {
+        assert_int_equal(sent[i].id, 42);
+        assert_true(i == 0 || compare_sent(&sent[i - 1], &sent[i]) <= 0);
+        nulls += sent[i].count < 0;
+        if (sent[i].count >= 0) {
+            size_t row = (size_t)sent[i].count;
+            assert_false(seen[row]);
+            seen[row] = true;
+            assert_int_equal(sent[i].start, tc_rows_get_int(rows, TC_SLICE_START, row));
+            assert_true(sent[i].series == tc__ch_series_of(&series, rows, row));
+        }
+    }
+    assert_int_equal(nulls, SLICES / 50);
+    tc__ch_block_fini(&block);
+    tc__ch_strands_reset(&strands);
+    tc_rows_destroy(rows);
+    tc_grow_fini(&body);
+}
+
+static void slices_are_sent_in_the_order_of_their_table(void **state)
+{
+    (void)state;
+    check_order(true);
+    check_order(false);
+}
+
+static void a_block_is_sent_again_under_another_number(void **state)
+{
+    (void)state;
+    struct tc__ch_layout l;
+    struct tc__ch_block block = {0};
+    struct tc__ch_ids ids;
+    struct tc_grow first = {0};
+    struct tc_grow second = {0};
+    struct tc_rows *rows = tc_rows_create(TC_TABLE_RUN);
+    assert_non_null(rows);
+    (void)tc_rows_add(rows);
+    (void)tc_rows_add(rows);
+    tc__ch_layout_of(TC_TABLE_RUN, &l);
+    assert_true(tc__ch_block_add(&block, &l, rows, 0, 0, rows->count));
+    tc__ch_block_put(&first, &block, &l, NULL, &ids);
+    tc__ch_block_put(&second, &block, &l, NULL, &ids);
+    assert_int_equal(ids.count, 2);
+    tc__ch_block_number(&first, ids, 1);
+    tc__ch_block_number(&second, ids, 2);
+    assert_false(tc_slice_eq(tc_grow_slice(&first), tc_grow_slice(&second)));
+    assert_int_equal(number_at(tc_grow_slice(&second), ids.at + sizeof(uint64_t)), 2);
+    tc__ch_block_number(&first, ids, 2);
+    assert_true(tc_slice_eq(tc_grow_slice(&first), tc_grow_slice(&second)));
+    tc__ch_block_fini(&block);
+    tc_rows_destroy(rows);
+    tc_grow_fini(&first);
+    tc_grow_fini(&second);
+}
+
 static void a_series_is_its_texts(void **state)
 {
     (void)state;
@@ -310,6 +485,8 @@ int main(void)
         cmocka_unit_test(filters_of_a_scan_are_read),
         cmocka_unit_test(what_is_no_filter_filters_nothing),
         cmocka_unit_test(rows_come_back_in_pieces_of_any_size),
+        cmocka_unit_test(slices_are_sent_in_the_order_of_their_table),
+        cmocka_unit_test(a_block_is_sent_again_under_another_number),
         cmocka_unit_test(a_series_is_its_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
