@@ -229,6 +229,13 @@ static bool begins_current(struct tc__log *log, const char *head, size_t len)
            memcmp(head, current, len) == 0;
 }
 
+/* A start that comes shortly after a rotation: who writes to the file, not to a copy of it, may not
+ * have noticed. */
+static bool may_grow(const struct tc__gen *g, const struct tc__stat *st)
+{
+    return tc__id_eq(&g->id, &st->id) && tc_wall_ns() - st->changed_ns < TC__LINGER_NS;
+}
+
 /* One file beside the log. newer_ns: what was written before that was read, or is not ours. */
 static void look_at(struct tc__files *f, struct tc__log *log, const struct sibling *s,
                     int64_t newer_ns)
@@ -248,7 +255,7 @@ static void look_at(struct tc__files *f, struct tc__log *log, const struct sibli
     size_t len = tc__finger_read(fd, head);
     struct tc__gen *g = find_gen(log, &st, head, len);
     if (g != NULL) {
-        if (is_looked_for(g) && st.size > g->offset) {
+        if (is_looked_for(g) && (st.size > g->offset || may_grow(g, &st))) {
             go_on_in(f, log, g, fd, &st);
         } else {
             (void)close(fd);
