@@ -43,7 +43,7 @@ test('what is looked for is there', () => {
   for (const file of ['metrics_verdicts.c', 'metrics_alerts.c']) {
     for (const [, name] of read(path.join(observe, file)).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
   }
-  for (const file of ['src/server/sources/watch.c', 'src/source/scrape/health.c', 'src/source/nvml/nvml.c']) {
+  for (const file of ['src/server/sources/watch.c', 'src/source/scrape/health.c', 'src/source/nvml/nvml.c', 'src/server/forward/show.c']) {
     for (const [, name] of read(path.join(source, file)).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
   }
   // Tables, which are no metrics, and are named by tests all the same.
