@@ -16,9 +16,10 @@
 
 /* Incidents of a story that an alert names; the others are counted. */
 #define TC_ALERT_PARTS_SHOWN 10
-/* Bytes of an incident's headline where it stands among others: ten fit the 3,000 characters that
- * Slack lets a block have. */
+/* Bytes of an incident's headline and of its node where it stands among others: ten fit the 3,000
+ * characters that Slack lets a block have. */
 #define TC_ALERT_PART_TEXT_MAX 160
+#define TC_ALERT_PART_NODE_MAX 100
 
 struct tc_alert_part {
     struct tc_slice id;

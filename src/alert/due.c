@@ -145,9 +145,10 @@ static struct tc_slice text_of(const struct tc__part *p, enum tc__part_field fie
     return tc_slice_make(p->text + at, p->lens[field]);
 }
 
-static struct tc_slice short_text(struct tc_slice text)
+/* Without half a character at the end. */
+static struct tc_slice short_text(struct tc_slice text, size_t max)
 {
-    size_t len = text.len < TC_ALERT_PART_TEXT_MAX ? text.len : TC_ALERT_PART_TEXT_MAX;
+    size_t len = text.len < max ? text.len : max;
     while (len < text.len && len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80) {
         len--;
     }
@@ -159,8 +160,8 @@ static void add_part(struct tc_alert *out, const struct tc__part *p)
     out->parts[out->shown_count++] = (struct tc_alert_part){
         .id = tc_slice_make(p->id, TC_INCIDENT_ID_LEN),
         .pattern = text_of(p, TC__PART_PATTERN),
-        .headline = short_text(text_of(p, TC__PART_HEADLINE)),
-        .node = text_of(p, TC__PART_NODE),
+        .headline = short_text(text_of(p, TC__PART_HEADLINE), TC_ALERT_PART_TEXT_MAX),
+        .node = short_text(text_of(p, TC__PART_NODE), TC_ALERT_PART_NODE_MAX),
         .severity = (enum tc_severity)p->severity,
         .is_open = p->is_open,
     };

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/output/say.h"
 #include "config/config.h"
+#include "server/sources/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,9 @@ static int check_file(struct check *c, const char *path, bool verbose)
     c->mistakes = tc_json_out_make(&c->mistakes_buf);
     tc_json_add_array(&c->mistakes);
     tc_status status = tc_config_load(path, environ, on_mistake, c, &c->config);
+    if (status == TC_OK && !tc_sources_check(&c->config, on_mistake, c)) {
+        status = TC_E_MALFORMED;
+    }
     const char *name = path == NULL ? "environment" : strcmp(path, "-") == 0 ? "<stdin>" : path;
     if (c->json) {
         report_json(c, &out, name, status == TC_OK);

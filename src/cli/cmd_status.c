@@ -124,6 +124,26 @@ static void put_forward(struct tc_buf *b, struct tc_json s)
     }
 }
 
+/* Targets, or resources, of a source that fail, one line each. False: it has none of these. */
+static bool put_failing_parts(struct tc_buf *b, struct tc_json source, const char *key)
+{
+    struct tc_json list;
+    struct tc_json one;
+    bool is_any = false;
+    if (!tc_json_get(source, tc_slice_cstr(key), &list)) {
+        return false;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &one)) {
+        if (tc_slice_eq(text_of(one, "state"), TC_LIT("failing"))) {
+            (void)tc_format(b, "             {}: {}\n", tc_as_printable(text_of(one, "name")),
+                            tc_as_printable(text_of(one, "error")));
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
 /* What it reads besides what is sent to it, one line each. */
 static void put_sources(struct tc_buf *b, struct tc_json s)
 {
@@ -141,7 +161,8 @@ static void put_sources(struct tc_buf *b, struct tc_json s)
         put_number(b, one, NULL, "watches", "watched, ");
         put_number(b, one, NULL, "records", "records, ");
         put_number(b, one, NULL, "lost", "lost\n");
-        if (error.len > 0) {
+        if (error.len > 0 && !put_failing_parts(b, one, "targets") &&
+            !put_failing_parts(b, one, "resources")) {
             (void)tc_format(b, "             {}\n", tc_as_printable(error));
         }
     }

@@ -105,7 +105,7 @@ static tc_status open_post(struct tc_alert_body *b, const struct tc_alert_output
     config.token_file = token_in_body ? NULL : output->token_file;
     config.tls = (struct tc_http_tls){
         .ca_file = output->ca_file, .cert_file = output->cert_file, .key_file = output->key_file};
-    config.retries_5xx = true;
+    config.is_patient = true;
     if (output->type == TC_ALERT_KUBERNETES) {
         TC_TRY(use_cluster(output, url, sizeof url, &config, err));
     }

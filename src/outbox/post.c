@@ -14,6 +14,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* Nobody is kept from hearing of an incident for a day because a proxy says so. */
+#define RETRY_AFTER_MAX (300 * TC_SECOND)
+
 tc_status tc_post_read_secret(const char *path, char *out, struct tc_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -41,22 +44,23 @@ tc_status tc_post_read_secret(const char *path, char *out, struct tc_error *err)
     return TC_OK;
 }
 
+/* The token is read for each request; here it is seen that there is one. */
 static tc_status take_headers(struct tc_post *p, const struct tc_post_config *config,
                               struct tc_error *err)
 {
     struct tc_buf b = tc_buf_make(p->headers, sizeof p->headers);
     tc_buf_str(&b, tc_slice_cstr(config->headers));
+    p->headers_len = b.len;
+    if (b.overflowed) {
+        return tc_fail(err, TC_E_LIMIT, 0, "headers of more than %d bytes", TC_POST_HEADERS_MAX);
+    }
     if (config->token_file != NULL && config->token_file[0] != '\0') {
         char token[TC_POST_SECRET_MAX];
         TC_TRY(tc_post_read_secret(config->token_file, token, err));
-        tc_buf_lit(&b, "Authorization: Bearer ");
-        tc_buf_str(&b, tc_slice_cstr(token));
-        tc_buf_lit(&b, "\r\n");
+        p->token_file = strdup(config->token_file);
+        return p->token_file == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for a path") : TC_OK;
     }
-    p->headers_len = b.len;
-    return b.overflowed
-               ? tc_fail(err, TC_E_LIMIT, 0, "headers of more than %d bytes", TC_POST_HEADERS_MAX)
-               : TC_OK;
+    return TC_OK;
 }
 
 /* The client knows the host; what is behind it comes with each call, since it may have a query. */
@@ -86,7 +90,7 @@ tc_status tc_post_open(struct tc_post *p, const struct tc_post_config *config, s
     p->backoff_min_ns = config->backoff_min_ns > 0 ? config->backoff_min_ns : TC_SECOND / 2;
     p->backoff_max_ns =
         config->backoff_max_ns > p->backoff_min_ns ? config->backoff_max_ns : p->backoff_min_ns;
-    p->retries_5xx = config->retries_5xx;
+    p->is_patient = config->is_patient;
     if (getrandom(&p->random, sizeof p->random, GRND_NONBLOCK) != (ssize_t)sizeof p->random) {
         p->random = (uint64_t)tc_mono_ns();
     }
@@ -105,13 +109,14 @@ void tc_post_close(struct tc_post *p)
 {
     tc_http_client_destroy(p->client);
     free(p->path);
+    free(p->token_file);
     *p = (struct tc_post){0};
 }
 
 static bool is_retryable(const struct tc_post *p, int status)
 {
     return status == 429 || status == 502 || status == 503 || status == 504 ||
-           (p->retries_5xx && (status == 408 || status / 100 == 5));
+           (p->is_patient && (status == 401 || status == 408 || status / 100 == 5));
 }
 
 /* Half to all of it, so that many senders do not come back together. */
@@ -126,6 +131,7 @@ static enum tc_post_result try_later(struct tc_post *p, unsigned retry_after_s)
     p->backoff_ns = p->backoff_ns == 0 ? p->backoff_min_ns : p->backoff_ns * 2;
     p->backoff_ns = p->backoff_ns > p->backoff_max_ns ? p->backoff_max_ns : p->backoff_ns;
     int64_t asked_ns = (int64_t)retry_after_s * TC_SECOND;
+    asked_ns = asked_ns > RETRY_AFTER_MAX ? RETRY_AFTER_MAX : asked_ns;
     p->pause_ns = jitter(p, p->backoff_ns);
     p->pause_ns = asked_ns > p->pause_ns ? asked_ns : p->pause_ns;
     p->retry_ns = tc_mono_ns() + p->pause_ns;
@@ -136,8 +142,9 @@ static enum tc_post_result try_later(struct tc_post *p, unsigned retry_after_s)
 static tc_status call(struct tc_post *p, const struct tc_post_request *r,
                       struct tc_http_reply *out_reply, struct tc_error *err)
 {
-    char headers[TC_POST_HEADERS_MAX + 512];
+    char headers[TC_POST_HEADERS_MAX + TC_POST_SECRET_MAX + 512];
     char path[TC_POST_SECRET_MAX];
+    char token[TC_POST_SECRET_MAX];
     struct tc_buf h = tc_buf_make(headers, sizeof headers);
     struct tc_buf b = tc_buf_make(path, sizeof path - 1);
     struct tc_slice base = tc_slice_cstr(p->path);
@@ -149,6 +156,10 @@ static tc_status call(struct tc_post *p, const struct tc_post_request *r,
     (void)tc_format(&h, "Content-Type: {}\r\n{}{}",
                     r->content_type == NULL ? "application/json" : r->content_type,
                     tc_slice_make(p->headers, p->headers_len), r->headers);
+    if (p->token_file != NULL) {
+        TC_TRY(tc_post_read_secret(p->token_file, token, err));
+        (void)tc_format(&h, "Authorization: Bearer {}\r\n", token);
+    }
     if (b.overflowed || h.overflowed) {
         return tc_fail(err, TC_E_LIMIT, 0, "an address or headers that are too long");
     }

@@ -22,23 +22,25 @@
 struct tc_post_config {
     const char *url;        /* may have a query */
     const char *headers;    /* "Name: value\r\n" lines, without a Content-Type */
-    const char *token_file; /* read anew each time: Authorization: Bearer; NULL or "": none */
+    const char *token_file; /* read for each request: Authorization: Bearer; NULL or "": none */
     struct tc_http_tls tls;
     int64_t timeout_ns;
     int64_t backoff_min_ns;
     int64_t backoff_max_ns;
-    bool retries_5xx; /* every 5xx and 408, not only those that OTLP names */
-    int stop_fd;      /* a call ends when it is readable */
+    bool is_patient; /* tries again after every 5xx, 408 and 401 (a token is another by and by), not
+                        only after what OTLP names */
+    int stop_fd;     /* a call ends when it is readable */
 };
 
 struct tc_post {
     struct tc_http_client *client; /* NULL: not open */
     char *path;                    /* behind the host */
+    char *token_file;              /* NULL: none */
     char headers[TC_POST_HEADERS_MAX];
     size_t headers_len;
     int64_t backoff_min_ns;
     int64_t backoff_max_ns;
-    bool retries_5xx;
+    bool is_patient;
     int64_t backoff_ns;
     int64_t pause_ns; /* before the next try, after TC_POST_LATER */
     int64_t retry_ns; /* not before this, monotonic; 0: at once */

@@ -55,13 +55,18 @@ const skip = (run('go', ['version']).status !== 0 || !fs.existsSync(`${gopath}/s
   'Go with sprig is not installed (golang-go, golang-github-masterminds-sprig-dev)';
 
 describe('the templates', { skip }, () => {
-  const render = (change = {}) => {
+  const tryRender = (change) => {
     const data = { Values: { ...values, ...change }, Chart: { Name: about.name, AppVersion: about.appVersion }, Release: { Name: 'tc', Namespace: 'monitoring', Service: 'Helm' } };
-    const { status, stdout, stderr } = run('go', ['run', path.join(source, 'tests/support/helm/render.go'), path.join(chart, 'templates')],
+    return run('go', ['run', path.join(source, 'tests/support/helm/render.go'), path.join(chart, 'templates')],
       { input: JSON.stringify(data), env: { ...process.env, GO111MODULE: 'off', GOPATH: gopath, GOCACHE: path.join(work, 'go') } });
+  };
+  const render = (change = {}) => {
+    const { status, stdout, stderr } = tryRender(change);
     assert.equal(status, 0, stderr);
     return yaml(stdout).filter(Boolean);
   };
+  const configOf = (objects, name) => yaml(find(objects, 'ConfigMap', name).data['tracecore.yaml'])[0];
+  const nodeOf = (objects) => objects.find((one) => one.kind === 'DaemonSet').spec.template.spec;
   const find = (objects, kind, name) => objects.find((one) => one.kind === kind && one.metadata.name === name);
   const takes = (config) => {
     const file = path.join(work, 'tracecore.yaml');
@@ -83,6 +88,7 @@ describe('the templates', { skip }, () => {
       const [container] = spec.containers;
       assert.deepEqual(container.volumeMounts.map((mount) => mount.name).sort(), spec.volumes.map((volume) => volume.name).sort());
       assert.equal(container.securityContext.readOnlyRootFilesystem, true);
+      assert.equal(container.securityContext.privileged, undefined);
       assert.deepEqual(container.securityContext.capabilities.drop, ['ALL']);
       takes(find(objects, 'ConfigMap', spec.volumes.find((volume) => volume.configMap).configMap.name));
     }
@@ -91,6 +97,42 @@ describe('the templates', { skip }, () => {
     assert.deepEqual(service.spec.ports.map((port) => port.targetPort), ports);
     const [role] = find(objects, 'ClusterRole', 'monitoring-tc').rules;
     assert.deepEqual(role.verbs, ['get', 'list', 'watch']);
+  });
+
+  test('the API answers to the names of the Service, and to those of the user', () => {
+    const names = ['tc', 'tc.monitoring', 'tc.monitoring.svc', 'tc.monitoring.svc.cluster.local'];
+    assert.deepEqual(configOf(render(), 'tc').server.allowed_hosts, names);
+    const more = render({ server: { ...values.server, config: { server: { allowed_hosts: ['tracecore.example'] } } } });
+    assert.deepEqual(configOf(more, 'tc').server.allowed_hosts, [...names, 'tracecore.example']);
+    takes(find(more, 'ConfigMap', 'tc'));
+  });
+
+  test('nodes forward to the server, with a token where it wants one, unless they are told to judge', () => {
+    const endpoints = ['http://tc.monitoring.svc:4318'];
+    assert.deepEqual(configOf(render(), 'tc-node').forward, { endpoints });
+    const auth = { tokens: [{ name: 'nodes', sha256: 'a'.repeat(64), scopes: ['ingest'] }] };
+    const server = { ...values.server, config: { auth } };
+    const refused = tryRender({ server });
+    assert.notEqual(refused.status, 0, 'agents without a token would be refused, one after the other, on the cluster');
+    assert.match(refused.stderr, /node\.tokenSecret is missing/u);
+    const closed = render({ server, node: { ...values.node, tokenSecret: 'agents' } });
+    assert.deepEqual(configOf(closed, 'tc-node').forward, { endpoints, token_file: '/etc/tracecore-token/token' });
+    assert.deepEqual(nodeOf(closed).volumes.find((one) => one.name === 'token').secret, { secretName: 'agents' });
+    assert.ok(nodeOf(closed).containers[0].volumeMounts.some((one) => one.mountPath === '/etc/tracecore-token'));
+    const own = { endpoints: ['https://judge:4318'], token_file: '/etc/token' };
+    assert.deepEqual(configOf(render({ server, node: { ...values.node, config: { forward: own } } }), 'tc-node').forward, own);
+    const alone = render({ server, node: { ...values.node, forward: false } });
+    assert.equal(configOf(alone, 'tc-node').forward, undefined);
+    for (const one of [closed, alone]) takes(find(one, 'ConfigMap', 'tc-node'));
+  });
+
+  test('a node is privileged only where it is asked for, and as an API server takes it', () => {
+    const [plain] = nodeOf(render()).containers;
+    assert.deepEqual([plain.securityContext.privileged, plain.securityContext.allowPrivilegeEscalation], [undefined, false]);
+    const [container] = nodeOf(render({ node: { ...values.node, privileged: true } })).containers;
+    assert.deepEqual([container.securityContext.privileged, container.securityContext.readOnlyRootFilesystem], [true, true]);
+    // "cannot set allowPrivilegeEscalation to false and privileged to true"
+    assert.equal(container.securityContext.allowPrivilegeEscalation, undefined);
   });
 
   test('tokens close it, and no nodes is a choice', () => {

@@ -54,6 +54,24 @@ describe('the page', () => {
 });
 
 describe('check', () => {
+  test('refuses paths and targets that a start would refuse', () => {
+    const wrong = {
+      'files.paths': ['relative/*.log', /a path begins with \//u],
+      'dumps.paths': ['dumps/*', /a path begins with \//u],
+      'scrape.targets': ['127.0.0.1:9100', /write http:\/\/host:port\/metrics/u],
+      'ncclras.targets': ['nohost', /write host:port/u],
+    };
+    for (const [key, [value, why]] of Object.entries(wrong)) {
+      const [source, list] = key.split('.');
+      const result = run(['check', '-'], { input: `sources: {${source}: {${list}: ["${value}"]}}\n` });
+      assert.equal(result.status, 1, key);
+      assert.match(result.stderr, new RegExp(`^sources\\.${source}\\.${list}: "${value.replace('*', '\\*')}": `, 'mu'));
+      assert.match(result.stderr, why);
+    }
+    const formats = run(['check', '-'], { input: 'sources: {files: {paths: ["/var/log/syslog format=sylog"]}}\n' });
+    assert.match(formats.stderr, /"sylog" is no format; tracecore decode --formats lists them/u);
+    assert.equal(run(['check', '-'], { input: 'sources: {files: {paths: ["/var/log/{node}/*.log format=kmsg,slurm"]}, scrape: {targets: ["a=http://b:1/m node=n"]}}\n' }).status, 0);
+  });
   test('of the printed default is right and changes nothing', () => {
     const text = run(['print-default']).stdout;
     const file = write('default.yaml', text);

@@ -176,6 +176,12 @@ describe('servers that nobody wants', () => {
     });
   }
 
+  test('tracecore status names each that fails, and why, and none that works', () => {
+    const { text } = run(['status', '--api', `http://${daemon.api}`]);
+    for (const [name, why] of Object.entries(WHY)) assert.match(text, new RegExp(`^ {13}${name}: .*(?:${why.source})`, 'mu'));
+    assert.doesNotMatch(text, /^ {13}good: /mu);
+  });
+
   test('the others are asked all the same', async () => {
     const { answers } = await targetOf(daemon, 'good');
     const later = await untilTarget(daemon, 'good', 'go on', (one) => one.answers >= answers + 3);

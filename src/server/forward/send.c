@@ -130,8 +130,8 @@ static void put_headers(struct tc__endpoint *e, const struct tc_batch *batch, bo
 
 /* ---- the receiver ---- */
 
-/* The client, made anew after a refusal, because a secret may be another by now; and with more time
- * for what is long. */
+/* The client, made anew after a refusal, because a certificate may be another by now; and with more
+ * time for what is long. */
 static tc_status open_post(struct tc__endpoint *e, size_t bytes, struct tc_error *err)
 {
     const struct tc_config *c = e->of->parts.config;
@@ -150,7 +150,7 @@ static tc_status open_post(struct tc__endpoint *e, size_t bytes, struct tc_error
             c->forward_timeout + (is_long ? (int64_t)(bytes / SECOND_BYTES) * TC_SECOND : 0),
         .backoff_min_ns = c->forward_backoff_min,
         .backoff_max_ns = c->forward_backoff_max,
-        .retries_5xx = true,
+        .is_patient = true,
         .stop_fd = e->of->stop_fd,
     };
     e->is_long = is_long;
@@ -256,7 +256,8 @@ static int64_t try_once(struct tc__endpoint *e, const struct tc_batch *batch, st
         *out_done = true;
         return 0;
     }
-    int64_t pause_ns = result == TC_POST_LATER ? e->post.pause_ns : REFUSED_NS;
+    bool is_later = result == TC_POST_LATER && reply.status != 401;
+    int64_t pause_ns = is_later ? e->post.pause_ns : REFUSED_NS;
     if (result == TC_POST_REFUSED) {
         tc_post_close(&e->post);
     }

@@ -450,13 +450,15 @@ void tc_source_set_destroy(struct tc_source_set *s)
     }
     tc_metrics_more(TC_METRICS_SOURCES, NULL, NULL);
     tc_source_set_stop(s);
+    /* All of them first: one source looks at how the others are, until its thread ends. */
     for (size_t i = 0; i < s->count; i++) {
-        struct tc__source *one = &s->list[i];
-        if (one->is_started) {
-            (void)pthread_join(one->thread, NULL);
+        if (s->list[i].is_started) {
+            (void)pthread_join(s->list[i].thread, NULL);
         }
-        one->kind->destroy(one->state);
-        tc_port_destroy(one->port);
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        s->list[i].kind->destroy(s->list[i].state);
+        tc_port_destroy(s->list[i].port);
     }
     if (s->count > 0) {
         save(s, true);

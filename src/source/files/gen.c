@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define STAT_MASK (STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_BTIME)
+#define STAT_MASK (STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME | STATX_BTIME)
 
 static int64_t time_of(const struct statx_timestamp *t)
 {
@@ -31,6 +31,7 @@ static void take_stat(const struct statx *sx, struct tc__stat *out)
                .born_ns = (sx->stx_mask & STATX_BTIME) != 0 ? time_of(&sx->stx_btime) : 0},
         .size = sx->stx_size,
         .mtime_ns = time_of(&sx->stx_mtime),
+        .changed_ns = time_of(&sx->stx_ctime),
         .is_regular = S_ISREG(sx->stx_mode)};
 }
 

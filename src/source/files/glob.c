@@ -2,6 +2,7 @@
 /* Patterns of paths. A pattern has so many parts as it has slashes, so links cannot lead in
  * circles. */
 #include "base/table/grow.h"
+#include "codec/codec.h"
 #include "source/files/priv.h"
 #include "source/text_priv.h"
 
@@ -17,6 +18,20 @@
 #define DIRS_MAX ((size_t)65536)
 /* Entries of one directory that are looked at. */
 #define ENTRIES_MAX ((size_t)1 << 20)
+
+/* A name that is none would leave the log unread. */
+static tc_status check_formats(struct tc_slice names, struct tc_error *err)
+{
+    while (names.len > 0) {
+        struct tc_slice name = tc_slice_cut(names, ',', &names);
+        if (tc_codec_by_name(name) == NULL) {
+            return tc_fail(err, TC_E_USAGE, 0,
+                           "\"%.*s\" is no format; tracecore decode --formats lists them",
+                           TC_FMT(name));
+        }
+    }
+    return TC_OK;
+}
 
 static tc_status read_words(struct tc__glob *g, struct tc_slice rest, struct tc_error *err)
 {
@@ -40,7 +55,7 @@ static tc_status read_words(struct tc__glob *g, struct tc_slice rest, struct tc_
         }
         *keys[i].to = value;
     }
-    return TC_OK;
+    return check_formats(g->format, err);
 }
 
 /* A part with {node} or {job} in it has nothing else but plain text. */

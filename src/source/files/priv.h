@@ -9,6 +9,7 @@
 #define TC_SOURCE_FILES_PRIV_H
 
 #include "base/buf.h"
+#include "base/time.h"
 #include "source/files/files.h"
 
 #include <stdbool.h>
@@ -26,6 +27,8 @@
 #define TC__GENS_MAX 64
 /* Files beside a log that are looked at for rotated ones. */
 #define TC__SIBLINGS_MAX 4096
+/* Who renamed a file may go on writing to it for a while. */
+#define TC__LINGER_NS (10 * TC_SECOND)
 
 /* ---- patterns ---- */
 
@@ -151,6 +154,7 @@ struct tc__stat {
     struct tc__file_id id;
     uint64_t size;
     int64_t mtime_ns;
+    int64_t changed_ns; /* written to, renamed, ... */
     bool is_regular;
 };
 

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who renamed a file may go on writing to it for a while. */
-#define LINGER_NS (10 * TC_SECOND)
 /* Of one log, so many rotated files are waited for; the others are done at their end. */
 #define LINGERING_MAX 4
 
@@ -195,7 +193,7 @@ static size_t drains_after(const struct tc__log *log, size_t i)
 
 static bool is_waited_for(const struct tc__log *log, size_t i, int64_t now_ns)
 {
-    return now_ns - log->gens[i].gone_ns < LINGER_NS && drains_after(log, i) < LINGERING_MAX;
+    return now_ns - log->gens[i].gone_ns < TC__LINGER_NS && drains_after(log, i) < LINGERING_MAX;
 }
 
 /* A rotated file. True: there is nothing of it left to read now. */

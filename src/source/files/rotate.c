@@ -229,6 +229,13 @@ static bool begins_current(struct tc__log *log, const char *head, size_t len)
            memcmp(head, current, len) == 0;
 }
 
+/* A start that comes shortly after a rotation: who writes to the file, not to a copy of it, may not
+ * have noticed. */
+static bool may_grow(const struct tc__gen *g, const struct tc__stat *st)
+{
+    return tc__id_eq(&g->id, &st->id) && tc_wall_ns() - st->changed_ns < TC__LINGER_NS;
+}
+
 /* One file beside the log. newer_ns: what was written before that was read, or is not ours. */
 static void look_at(struct tc__files *f, struct tc__log *log, const struct sibling *s,
                     int64_t newer_ns)
@@ -248,7 +255,7 @@ static void look_at(struct tc__files *f, struct tc__log *log, const struct sibli
     size_t len = tc__finger_read(fd, head);
     struct tc__gen *g = find_gen(log, &st, head, len);
     if (g != NULL) {
-        if (is_looked_for(g) && st.size > g->offset) {
+        if (is_looked_for(g) && (st.size > g->offset || may_grow(g, &st))) {
             go_on_in(f, log, g, fd, &st);
         } else {
             (void)close(fd);
@@ -315,45 +322,68 @@ static void retire_current(struct tc__log *log)
     }
 }
 
-/* A file at the path that is none of the generations: a new one, whose first bytes are noted before
- * anything else, so that a copy of it is known as one. */
-static void begin_current(struct tc__files *f, struct tc__log *log, const struct tc__stat *st)
+static void close_fd(int fd)
 {
-    char head[TC__FINGER_MAX];
-    struct tc__gen *g = tc__gen_add(f, log, TC__GEN_CURRENT, st);
-    if (g == NULL) {
-        return;
-    }
-    log->is_ready = true;
-    if (!tc__gen_open(f, log, g)) {
-        log->is_refused = errno != EAGAIN;
-        return;
-    }
-    log->is_refused = false;
-    tc__finger_extend(g, head, tc__finger_read(g->fd, head));
-}
-
-/* The generation that the file at the path is: it was restored, or has come back. */
-static bool resume_current(struct tc__files *f, struct tc__log *log, const struct tc__stat *st)
-{
-    char head[TC__FINGER_MAX];
-    int fd = open(log->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    size_t len = fd < 0 ? 0 : tc__finger_read(fd, head);
-    bool is_found = false;
-    for (size_t i = log->count; i > 0 && fd >= 0 && !is_found; i--) {
-        struct tc__gen g = log->gens[i - 1];
-        if (tc__id_eq(&g.id, &st->id) && st->size >= g.offset && tc__finger_fits(&g, head, len)) {
-            memmove(&log->gens[i - 1], &log->gens[i], (log->count - i) * sizeof g);
-            g.state = TC__GEN_CURRENT;
-            log->gens[log->count - 1] = g;
-            is_found = true;
-        }
-    }
     if (fd >= 0) {
         (void)close(fd);
     }
-    log->is_ready = log->is_ready || is_found;
-    return is_found && tc__gen_open(f, log, tc__log_current(log));
+}
+
+/*
+ * A file at the path that is none of the generations: a new one, whose first bytes are noted before
+ * anything else, so that a copy of it is known as one. It is the file that was opened: the one of
+ * the look before may be rotated by now, is no longer current, and would be read after others that
+ * are newer.
+ */
+static void begin_current(struct tc__files *f, struct tc__log *log, const struct tc__stat *st)
+{
+    char head[TC__FINGER_MAX];
+    struct tc__stat opened = *st;
+    int fd = open(log->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_gone = fd < 0 && errno == ENOENT;
+    log->is_refused = fd < 0 && !is_gone;
+    if (is_gone || (fd >= 0 && (!tc__fd_stat(fd, &opened) || !opened.is_regular))) {
+        log->is_checked = true; /* another file is there by now, or none */
+        close_fd(fd);
+        return;
+    }
+    struct tc__gen *g = tc__gen_add(f, log, TC__GEN_CURRENT, &opened);
+    if (g == NULL) {
+        close_fd(fd);
+        return;
+    }
+    log->is_ready = true;
+    if (fd >= 0) {
+        g->fd = fd;
+        f->open_count++;
+        tc__finger_extend(g, head, tc__finger_read(fd, head));
+    }
+}
+
+/* The generation that the file at the path is: it was restored, or has come back. */
+static bool resume_current(struct tc__files *f, struct tc__log *log)
+{
+    char head[TC__FINGER_MAX];
+    struct tc__stat st;
+    int fd = open(log->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_open = fd >= 0 && tc__fd_stat(fd, &st);
+    size_t len = is_open ? tc__finger_read(fd, head) : 0;
+    for (size_t i = log->count; i > 0 && is_open; i--) {
+        struct tc__gen g = log->gens[i - 1];
+        if (!tc__id_eq(&g.id, &st.id) || st.size < g.offset || !tc__finger_fits(&g, head, len)) {
+            continue;
+        }
+        memmove(&log->gens[i - 1], &log->gens[i], (log->count - i) * sizeof g);
+        tc__gen_close(f, &g);
+        g.fd = fd;
+        f->open_count++;
+        g.state = TC__GEN_CURRENT;
+        log->gens[log->count - 1] = g;
+        log->is_ready = true;
+        return true;
+    }
+    close_fd(fd);
+    return false;
 }
 
 /* A log that was not known before: that it was seen, and where its reading begins, is remembered
@@ -433,7 +463,7 @@ static void replace_current(struct tc__files *f, struct tc__log *log, const stru
 {
     bool is_new = log->count == 0;
     retire_current(log);
-    if (is_new || !resume_current(f, log, st)) {
+    if (is_new || !resume_current(f, log)) {
         begin_current(f, log, st);
     }
     if (!is_new) {

@@ -124,6 +124,49 @@ static void an_incident_is_told_after_it_settled_and_when_it_ends(void **state)
     assert_int_equal(count_alerts(), 0);
 }
 
+/* Slack refuses a block of more than 3,000 characters, and with it the page. */
+static void what_others_say_fits_a_block_of_slack(void **state)
+{
+    (void)state;
+    static const char *const FAR[] = {"\xc3\xa4", "n"};
+    char line[4096];
+    char node[254];
+    struct tc_alert alert;
+    for (size_t k = 0; k < 2; k++) {
+        for (char id = 'a'; id <= 'k'; id++) {
+            char id_text[32];
+            char root_text[32];
+            struct tc_error err = {0};
+            node[0] = '\0';
+            for (size_t n = 0; n + strlen(FAR[k]) < sizeof node; n += strlen(FAR[k])) {
+                (void)snprintf(node + n, sizeof node - n, "%s", FAR[k]);
+            }
+            int len = snprintf(
+                line, sizeof line,
+                "{\"pattern.name\":\"network_link_fault\",\"incident_id\":\"%.*s\",\"status\":"
+                "\"open\",\"severity\":\"critical\",\"headline\":\"%0512d\",\"first_seen\":"
+                "\"2026-03-04T04:53:00Z\",\"k8s.node.name\":\"%s\",\"incident_group\":\"%.*s\"}",
+                32, id_of(id, id_text).ptr, 7, node, 32, id_of('a', root_text).ptr);
+            assert_int_equal(tc_alert_book_take(book, parser, number++, T0,
+                                                tc_slice_make(line, (size_t)len), &err),
+                             TC_OK);
+        }
+        tc_alert_book_join(book, 0, 1, false);
+        assert_int_equal(ask(0, T0 + 3 * S), 1);
+        assert_true(tc_alert_book_view(book, 0, &due[0], &alert));
+        assert_int_equal(alert.node.len, k == 0 ? 252 : 253);
+        size_t chars = strlen("\nand 32768 more");
+        for (size_t i = 0; i < alert.shown_count; i++) {
+            const struct tc_alert_part *part = &alert.parts[i];
+            chars += strlen("critical  on : \n") + part->pattern.len + part->node.len +
+                     part->headline.len;
+            assert_true(part->node.len >= 64 && part->node.len % strlen(FAR[k]) == 0);
+        }
+        assert_int_equal(alert.shown_count, TC_ALERT_PARTS_SHOWN);
+        assert_true(chars <= 3000);
+    }
+}
+
 static void what_follows_from_one_cause_is_one_alert(void **state)
 {
     (void)state;
@@ -440,6 +483,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_book, drop_book)
     const struct CMUnitTest tests[] = {
         TEST(an_incident_is_told_after_it_settled_and_when_it_ends),
+        TEST(what_others_say_fits_a_block_of_slack),
         TEST(what_follows_from_one_cause_is_one_alert),
         TEST(an_alert_that_turns_out_to_be_part_of_another_ends),
         TEST(one_that_nobody_heard_of_is_not_told_as_such),

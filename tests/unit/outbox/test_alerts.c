@@ -9,12 +9,15 @@
 
 #include "alert/output.h"
 #include "base/clock.h"
+#include "outbox/post.h"
 #include "support/http_peer.h"
 #include "unit/outbox/outbox_testing.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define TAKEN "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 #define REFUSED "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"
+#define EXPIRED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+#define WAIT(seconds) "HTTP/1.1 429 Slow\r\nRetry-After: " seconds "\r\nContent-Length: 0\r\n\r\n"
 #define BUSY "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"
 
 static struct tc_alert_settings settings;
@@ -248,6 +251,98 @@ static void a_receiver_that_cannot_be_set_up_says_so(void **state)
     peer_stop(peer);
 }
 
+/* As a kubelet does: the file is the old one or the new one, at any time. */
+static void write_token(const char *path, const char *text)
+{
+    char fresh[sizeof folder + 16];
+    (void)snprintf(fresh, sizeof fresh, "%s/fresh", folder);
+    append_text(fresh, text);
+    assert_int_equal(rename(fresh, path), 0);
+}
+
+/* Tokens of pods are replaced within the hour, and a page is not lost for one that ran out. */
+static void a_token_is_read_for_each_request_and_one_that_ran_out_is_waited_for(void **state)
+{
+    (void)state;
+    static const struct peer_step STEPS[] = {{.act = PEER_REPLY, .text = TAKEN},
+                                             {.act = PEER_REPLY, .text = EXPIRED},
+                                             {.act = PEER_REPLY, .text = EXPIRED},
+                                             {.act = PEER_REPLY, .text = TAKEN}};
+    struct tc_outbox_config config = alert_config(STEPS, COUNT(STEPS));
+    const char *path = settings.outputs[0].token_file;
+    (void)snprintf(settings.outputs[0].token_file, sizeof settings.outputs[0].token_file,
+                   "%s/token", folder);
+    write_token(path, "first\n");
+    start_alerts(&config);
+    put_verdict(1, "open", 1);
+    WAIT_ALERTS(0, delivered, 1);
+    assert_request(0, "Authorization: Bearer first\r\n");
+    write_token(path, "second\n");
+    put_verdict(1, "resolved", 1);
+    WAIT_ALERTS(0, delivered, 2);
+    assert_request(1, "Authorization: Bearer second\r\n");
+    assert_request(3, "Authorization: Bearer second\r\n");
+    assert_request(3, "\"status\":\"resolved\"");
+    assert_int_equal(stats_of(0).refused, 0);
+    assert_int_equal(stats_of(0).retries, 2);
+    tc_outbox_close(box, WAIT_LONG);
+    peer_stop(peer);
+}
+
+static void a_token_that_cannot_be_read_is_waited_for(void **state)
+{
+    (void)state;
+    static const struct peer_step STEPS[] = {{.act = PEER_REPLY, .text = TAKEN}};
+    struct tc_outbox_config config = alert_config(STEPS, COUNT(STEPS));
+    const char *path = settings.outputs[0].token_file;
+    (void)snprintf(settings.outputs[0].token_file, sizeof settings.outputs[0].token_file,
+                   "%s/token", folder);
+    write_token(path, "first\n");
+    start_alerts(&config);
+    put_verdict(1, "open", 1);
+    WAIT_ALERTS(0, delivered, 1);
+    assert_int_equal(unlink(path), 0);
+    put_verdict(1, "resolved", 1);
+    int64_t patience_ns = tc_mono_ns() + WAIT_LONG;
+    while (stats_of(0).retries == 0 && tc_mono_ns() < patience_ns) {
+        (void)usleep(1000);
+    }
+    assert_non_null(strstr(stats_of(0).error, "/token: No such file"));
+    assert_int_equal(peer_requests(peer), 1);
+    write_token(path, "second\n");
+    WAIT_ALERTS(0, delivered, 2);
+    assert_request(1, "Authorization: Bearer second\r\n");
+    tc_outbox_close(box, WAIT_LONG);
+    peer_stop(peer);
+}
+
+static void what_a_receiver_asks_to_wait_is_bounded(void **state)
+{
+    (void)state;
+    static const struct peer_step STEPS[] = {
+        {.act = PEER_REPLY, .text = WAIT("7")},
+        {.act = PEER_REPLY, .text = WAIT("86400")},
+        {.act = PEER_REPLY, .text = WAIT("99999999999999999999")},
+        {.act = PEER_REPLY, .text = WAIT("soon")},
+    };
+    static const int64_t WANT_S[] = {7, 300, 0, 0}; /* what is no number of seconds says nothing */
+    struct tc_outbox_config config = alert_config(STEPS, COUNT(STEPS));
+    struct tc_post_config times = {.url = settings.outputs[0].url,
+                                   .headers = "",
+                                   .timeout_ns = config.otlp_timeout_ns,
+                                   .stop_fd = -1};
+    struct tc_post_request request = {.body = TC_LIT("{}")};
+    struct tc_post post = {0};
+    assert_int_equal(tc_post_open(&post, &times, &err), TC_OK);
+    for (size_t i = 0; i < COUNT(STEPS); i++) {
+        struct tc_http_reply reply;
+        assert_int_equal(tc_post_send(&post, &request, &reply, &err), TC_POST_LATER);
+        assert_int_equal(post.pause_ns / TC_SECOND, WANT_S[i]);
+    }
+    tc_post_close(&post);
+    peer_stop(peer);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
@@ -258,6 +353,9 @@ int main(void)
         TEST(receivers_come_and_go),
         TEST(a_receiver_that_is_new_is_not_told_of_the_past),
         TEST(a_receiver_that_cannot_be_set_up_says_so),
+        TEST(a_token_is_read_for_each_request_and_one_that_ran_out_is_waited_for),
+        TEST(a_token_that_cannot_be_read_is_waited_for),
+        TEST(what_a_receiver_asks_to_wait_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,24 @@ static int mount_something(void)
     return mount("none", inside, "tmpfs", 0, NULL) == 0 ? 0 : errno;
 }
 
+/* The second way to mount, since Linux 5.2. */
+static int open_file_system(void)
+{
+    return syscall(SYS_fsopen, "tmpfs", 0) >= 0 ? 0 : errno;
+}
+
+static int clone_mount(void)
+{
+    return syscall(SYS_open_tree, AT_FDCWD, inside, 1U /* OPEN_TREE_CLONE */) >= 0 ? 0 : errno;
+}
+
+/* A descriptor of another process is as good as tracing it. */
+static int take_descriptor(void)
+{
+    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    return fd >= 0 && syscall(SYS_pidfd_getfd, fd, fd, 0) >= 0 ? 0 : errno;
+}
+
 static int call_of_x32(void)
 {
     return syscall(0x40000000 + SYS_getpid) > 0 ? 0 : errno;
@@ -163,6 +181,9 @@ static void calls_that_are_never_needed_are_refused(void **state)
     (void)state;
     assert_int_equal(in_child(leave_namespace), EPERM);
     assert_int_equal(in_child(mount_something), EPERM);
+    assert_int_equal(in_child(open_file_system), EPERM);
+    assert_int_equal(in_child(clone_mount), EPERM);
+    assert_int_equal(in_child(take_descriptor), EPERM);
     assert_int_equal(in_child(call_of_x32), EPERM);
 }
 

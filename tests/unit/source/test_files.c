@@ -134,6 +134,21 @@ static void a_renamed_file_is_read_to_its_end(void **state)
     await_text(w, A B C);
 }
 
+static void a_file_that_was_renamed_while_it_was_down_may_still_grow(void **state)
+{
+    (void)state;
+    append(w, "a.log", A);
+    start();
+    await_text(w, A);
+    world_stop(w);
+    move("a.log", "a.log.1");
+    append(w, "a.log", B);
+    start();
+    await_text(w, A B);
+    append(w, "a.log.1", C); /* its writer has not noticed */
+    await_text(w, A B C);
+}
+
 static void several_rotations_while_it_is_down_are_found(void **state)
 {
     (void)state;
@@ -440,6 +455,7 @@ int main(void)
         TEST(a_start_goes_on_where_the_last_one_was),
         TEST(a_kill_at_a_put_loses_and_doubles_nothing),
         TEST(a_renamed_file_is_read_to_its_end),
+        TEST(a_file_that_was_renamed_while_it_was_down_may_still_grow),
         TEST(several_rotations_while_it_is_down_are_found),
         TEST(the_rest_of_a_file_that_was_copied_and_cut_is_in_the_copy),
         TEST(copies_that_came_while_it_was_down_are_found),
