@@ -51,7 +51,7 @@ describe('a warehouse on two replicas', { skip: noClickHouse || noZooKeeper }, (
   before(async () => {
     place = scratch('replicas');
     keeper = await startZooKeeper(path.join(place.folder, 'zookeeper'));
-    replicas = await startClickHouse(place.folder, 2, keeper.port);
+    replicas = await startClickHouse(place.folder, 2, { zookeeper: keeper.port });
     await Promise.all(replicas.map((server) => server.sql('CREATE DATABASE pair')));
   });
   after(async () => {

@@ -34,6 +34,7 @@ struct tc__duckdb_base {
     atomic_uint references;
     atomic_uint exports; /* files in the out folder so far: a name for each */
     bool is_own;         /* the daemon's: others may be writing while one forgets */
+    bool is_scratch;     /* in memory, and empty when it is opened */
     struct tc__split splits[TC__SPLITS];
     struct tc_table_info verdicts; /* verdict_fact as it is stored */
     bool has_runs;                 /* the schema has run_scope_fact: join_priv.h */

@@ -359,6 +359,7 @@ static tc_status open_base(const struct tc_warehouse_config *config,
                    version[0] == 'v' ? version + 1 : version);
     base->schema = schema;
     base->is_own = config->own;
+    base->is_scratch = scratch;
     tc__split_init(&base->splits[TC__SPLIT_SLICE], &tc__split_slices, schema);
     tc__split_init(&base->splits[TC__SPLIT_REQUEST], &tc__split_requests, schema);
     base->has_runs = schema->table_count > TC_TABLE_RUN_SCOPE;

@@ -10,6 +10,8 @@ import { freePort } from './prometheus.mjs';
 import { get, until } from './wire.mjs';
 
 const START_MS = 60000;
+const MEMORY = '/dev/shm';
+const MEMORY_BYTES_MIN = 4e9;
 
 export const noClickHouse = spawnSync('clickhouse-server', ['--help']).error ? 'clickhouse-server is not installed' : false;
 
@@ -18,27 +20,46 @@ const users = `<yandex><profiles><default/></profiles><quotas><default/></quotas
 <guarded><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></guarded>
 </users></yandex>`;
 
+/**
+ * Where a server keeps its tables: in memory, where there is room, for each insert makes dozens of files
+ * there. Removed when the process ends.
+ */
+function placeOfTables(home) {
+  try {
+    const { bavail, bsize } = fs.statfsSync(MEMORY);
+    if (bavail * bsize >= MEMORY_BYTES_MIN) {
+      const place = fs.mkdtempSync(path.join(MEMORY, 'tc_clickhouse_'));
+      process.on('exit', () => fs.rmSync(place, { recursive: true, force: true }));
+      return place;
+    }
+  } catch {
+    // No such file system: the server's own folder.
+  }
+  return home;
+}
+
 /** As the shards of the cluster "two"; with a ZooKeeper, as the replicas of its only shard. */
 function clusterOf(servers, zookeeper) {
   const replicas = servers.map((s) => `<replica><host>127.0.0.1</host><port>${s.tcp}</port></replica>`);
   return zookeeper ? `<shard><internal_replication>true</internal_replication>${replicas.join('')}</shard>` : replicas.map((r) => `<shard>${r}</shard>`).join('');
 }
 
-function configOf(home, { port, tcp, interserver }, servers, zookeeper) {
+function configOf(home, place, { port, tcp, interserver }, servers, zookeeper) {
   const replicated = zookeeper ? `<zookeeper><node><host>127.0.0.1</host><port>${zookeeper}</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
 <macros><shard>1</shard><replica>r${tcp}</replica></macros><interserver_http_port>${interserver}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>` : '';
   return `<yandex><logger><level>warning</level><log>${home}/log</log><errorlog>${home}/errors</errorlog></logger>
 <http_port>${port}</http_port><tcp_port>${tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
-<path>${home}/data/</path><tmp_path>${home}/tmp/</tmp_path><users_config>users.xml</users_config>
+<path>${place}/data/</path><tmp_path>${place}/tmp/</tmp_path><users_config>users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
 <mark_cache_size>67108864</mark_cache_size><remote_servers incl="none"><two>${clusterOf(servers, zookeeper)}</two></remote_servers>${replicated}</yandex>`;
 }
 
-async function startOne(home, own, servers, zookeeper) {
-  for (const folder of ['data', 'tmp']) {
-    fs.mkdirSync(path.join(home, folder), { recursive: true });
+async function startOne(home, own, servers, { zookeeper, onDisk }) {
+  const place = onDisk ? home : placeOfTables(home);
+  for (const folder of [home, path.join(place, 'data'), path.join(place, 'tmp')]) {
+    fs.mkdirSync(folder, { recursive: true });
   }
-  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, own, servers, zookeeper));
+  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, place, own, servers, zookeeper));
   fs.writeFileSync(path.join(home, 'users.xml'), users);
   const address = `127.0.0.1:${own.port}`;
   let child;
@@ -82,13 +103,16 @@ function post(address, text) {
   });
 }
 
-/** As many servers as asked for, each a shard of the cluster "two"; with the port of a ZooKeeper, a replica of its only one. */
-export async function startClickHouse(home, count, zookeeper = null) {
+/**
+ * As many servers as asked for, each a shard of the cluster "two"; zookeeper: the port of one, they are replicas of
+ * its only shard. onDisk: tables are in home, as in a benchmark.
+ */
+export async function startClickHouse(home, count, { zookeeper = null, onDisk = false } = {}) {
   const servers = [];
   for (let i = 0; i < count; i++) {
     servers.push({ port: await freePort(), tcp: await freePort(), interserver: zookeeper ? await freePort() : null });
   }
-  return Promise.all(servers.map((own, i) => startOne(path.join(home, `shard-${i}`), own, servers, zookeeper)));
+  return Promise.all(servers.map((own, i) => startOne(path.join(home, `shard-${i}`), own, servers, { zookeeper, onDisk })));
 }
 
 /**
