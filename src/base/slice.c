@@ -211,7 +211,8 @@ size_t tc_slice_u64(struct tc_slice s, uint64_t *out)
     size_t i = 0;
     for (; i < s.len && tc_is_digit(s.ptr[i]); i++) {
         uint64_t digit = (uint64_t)(s.ptr[i] - '0');
-        if (value > (UINT64_MAX - digit) / 10) {
+        /* Fewer than twenty digits always fit. */
+        if (i >= 19 && value > (UINT64_MAX - digit) / 10) {
             return 0;
         }
         value = value * 10 + digit;
@@ -239,14 +240,14 @@ size_t tc_slice_hex(struct tc_slice s, uint64_t *out)
     uint64_t value = 0;
     size_t i = 0;
     for (; i < s.len && i <= 16; i++) {
-        char c = lower(s.ptr[i]);
-        uint64_t digit = 0;
-        if (c >= '0' && c <= '9') {
-            digit = (uint64_t)(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-            digit = (uint64_t)(c - 'a') + 10;
-        } else {
-            break;
+        unsigned c = (unsigned char)s.ptr[i];
+        unsigned digit = c - '0';
+        unsigned letter = (c | 0x20) - 'a'; /* of either case */
+        if (digit > 9) {
+            if (letter > 5) {
+                break;
+            }
+            digit = letter + 10;
         }
         value = (value << 4) | digit;
     }

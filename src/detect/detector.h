@@ -91,6 +91,7 @@ struct tc_detector_base {
     uint64_t late;
     uint64_t ignored;
     struct tc_window *windows; /* all that it opened: see window_priv.h */
+    int64_t expires_ns;        /* none of their records is too old up to this time */
     uint32_t sender;           /* of the event that is handed over; 0 at other times */
     uint32_t presser;          /* that was last refused room in a table; 0: none was */
 };

@@ -25,8 +25,20 @@ tc_status tc_detector_init(const struct tc_detector *d, void *state,
                                       .scratch = env->scratch,
                                       .xids = env->xids,
                                       .lag_ns = env->lag_ns,
-                                      .now_ns = TC_TIME_NONE};
+                                      .now_ns = TC_TIME_NONE,
+                                      .expires_ns = INT64_MAX};
     return d->init(state, env);
+}
+
+/* Records that are too old go. Every event of another time asks, and few find any. */
+static TC_SELDOM void expire(struct tc_detector_base *base)
+{
+    base->expires_ns = INT64_MAX;
+    for (struct tc_window *w = base->windows; w != NULL; w = w->next) {
+        if (w->kept_ns != TC_KEPT_ALWAYS) {
+            tc__window_expire(w, base->now_ns - w->kept_ns);
+        }
+    }
 }
 
 tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t now_ns,
@@ -41,10 +53,8 @@ tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t 
         TC_TRY(d->on_advance(state, now_ns, out));
     }
     base->now_ns = now_ns;
-    for (struct tc_window *w = base->windows; w != NULL; w = w->next) {
-        if (w->kept_ns != TC_KEPT_ALWAYS) {
-            tc__window_expire(w, now_ns - w->kept_ns);
-        }
+    if (now_ns > base->expires_ns) {
+        expire(base);
     }
     return TC_OK;
 }

@@ -71,7 +71,7 @@ bool tc__waiting_add(struct tc_waiting *q, const void *record, int64_t due_ns)
     return true;
 }
 
-void *tc__waiting_take(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns)
+void *tc__waiting_take_first(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns)
 {
     while (q->count > 0 && item(q, 0)->due_ns <= now_ns) {
         struct tc_wait wait = *item(q, 0);

@@ -49,7 +49,7 @@ struct tc_waiting {
     size_t count;
     int64_t next_ns;
     uint64_t swept_tail; /* the window's oldest record when all were last looked at for room */
-    bool running; /* what is added during a walk goes to the end and is visited next time */
+    bool running;        /* what is added during a walk goes to the end and is visited next time */
 };
 
 /* A queue for at most `max` records of a window. False when the arena is full. */
@@ -64,7 +64,14 @@ static inline void tc__waiting_hasten(struct tc_waiting *q, int64_t due_ns)
 }
 /* Takes the first record out of the queue if its time has come, with that time when out_due_ns is
  * not NULL; NULL when none is due. */
-void *tc__waiting_take(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns);
+void *tc__waiting_take_first(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns);
+static inline void *tc__waiting_take(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns)
+{
+    /* Asked whenever time passes, and most of the time nothing is due. */
+    return q->count == 0 || q->items[q->first].due_ns > now_ns
+               ? NULL
+               : tc__waiting_take_first(q, now_ns, out_due_ns);
+}
 /* Visits all, when one is due at now_ns. A record whose visit failed keeps waiting. */
 TC_CHECKED tc_status tc__waiting_run(struct tc_waiting *q, int64_t now_ns,
                                      tc_waiting_visit_fn visit, void *state,

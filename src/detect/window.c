@@ -72,6 +72,24 @@ uint32_t tc__window_presser(const struct tc_window *w, uint32_t *out_bytes)
     return largest;
 }
 
+/* A record that was last seen then is the oldest now, or new: the detector looks when it is too
+ * old. What is behind the oldest is looked at when that has gone. */
+static void expire_at(const struct tc_window *w, int64_t seen_ns)
+{
+    if (w->kept_ns != TC_KEPT_ALWAYS && seen_ns + w->kept_ns < w->base->expires_ns) {
+        w->base->expires_ns = seen_ns + w->kept_ns;
+    }
+}
+
+/* The oldest record has gone: another one is that. */
+static void expire_next(const struct tc_window *w)
+{
+    const struct tc_window_head *oldest = tc_ring_at(&w->ring, w->ring.tail);
+    if (oldest != NULL) {
+        expire_at(w, oldest->seen_ns);
+    }
+}
+
 void tc__window_expire(struct tc_window *w, int64_t before_ns)
 {
     const struct tc_window_head *oldest;
@@ -79,6 +97,7 @@ void tc__window_expire(struct tc_window *w, int64_t before_ns)
         give_share(w);
         tc_ring_pop(&w->ring);
     }
+    expire_next(w);
 }
 
 bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
@@ -167,19 +186,13 @@ static bool same_fields(const void *a, const void *b, const struct tc_field *fie
     return true;
 }
 
-/* Where a record is, or belongs. Good until the next put_record into the same map. */
-struct place {
-    void *record; /* NULL when there is none */
-    struct tc_map_slot *slot;
-    uint64_t hash;
-};
-
 /* The newest record of `map` (w->index or w->chains) with these fields of the key. */
-static struct place find_newest(const struct tc_window *w, const struct tc_map *map,
-                                const struct tc_field *fields, uint64_t seed, const void *key)
+static struct tc_window_place find_newest(const struct tc_window *w, const struct tc_map *map,
+                                          const struct tc_field *fields, uint64_t seed,
+                                          const void *key)
 {
     uint64_t hash = hash_fields(key, fields, seed);
-    struct place place = {NULL, NULL, hash};
+    struct tc_window_place place = {NULL, NULL, hash};
     uint64_t newest = TC_RING_NONE;
     struct tc_map_iter it = tc_map_find(map, hash);
     for (uint64_t pos; (pos = tc_map_next(map, &it)) != 0;) {
@@ -197,14 +210,19 @@ static struct place find_newest(const struct tc_window *w, const struct tc_map *
 }
 
 /* One index holds all keys of a type: the number of the key keeps them apart. */
-static struct place find_key(const struct tc_window *w, unsigned which, const void *key)
+static struct tc_window_place find_key(const struct tc_window *w, unsigned which, const void *key)
 {
     return find_newest(w, &w->index, w->type->keys[which], which + 1, key);
 }
 
-static struct place find_chain(const struct tc_window *w, const void *key)
+static struct tc_window_place find_chain(const struct tc_window *w, const void *key)
 {
     return find_newest(w, &w->chains, w->type->chain, 0, key);
+}
+
+struct tc_window_place tc__window_find(const struct tc_window *w, const void *key)
+{
+    return find_key(w, 0, key);
 }
 
 /* Where in the ring a record is: its name, unless it was moved. */
@@ -221,7 +239,7 @@ static uint64_t pos_of(const struct tc_window *w, const void *record)
 }
 
 /* Makes `place` lead to a record of the ring. */
-static void put_record(const struct tc_window *w, struct tc_map *map, struct place place,
+static void put_record(const struct tc_window *w, struct tc_map *map, struct tc_window_place place,
                        const void *record)
 {
     uint64_t pos = pos_of(w, record);
@@ -234,13 +252,22 @@ static void put_record(const struct tc_window *w, struct tc_map *map, struct pla
     TC_ASSERT(added);
 }
 
-/* The same for w->chains: the record goes in front of its chain. */
-static void chain_record(struct tc_window *w, struct place place, void *record)
+/* Puts the newest record in front of its chain. A chain that is the same as the last one is not
+ * looked for: its slot stays where it is until another one is put into the map. */
+static void chain_record(struct tc_window *w, void *record)
 {
+    struct tc_window_head *last = tc_ring_at(&w->ring, w->chained);
+    bool again = w->chain_slot != NULL && last != NULL && same_fields(last, record, w->type->chain);
+    struct tc_window_place place = {last, w->chain_slot, 0};
+    if (!again) {
+        place = find_chain(w, record);
+    }
     if (place.record != NULL) {
         ((struct tc_window_head *)record)->older = ((struct tc_window_head *)place.record)->pos;
     }
     put_record(w, &w->chains, place, record);
+    w->chained = pos_of(w, record);
+    w->chain_slot = place.slot; /* of a new one it is found the next time */
 }
 
 void *tc__window_get(const struct tc_window *w, const void *key)
@@ -261,25 +288,6 @@ void *tc__window_newest(const struct tc_window *w, const void *key)
 void tc__window_index(struct tc_window *w, unsigned which, const void *record)
 {
     put_record(w, &w->index, find_key(w, which, record), record);
-}
-
-/* A list of offsets ends at 0. */
-static size_t text_count(const struct tc_record_type *type)
-{
-    size_t count = 0;
-    while (type->texts[count] != 0) {
-        count++;
-    }
-    return count;
-}
-
-static size_t text_bytes(const void *record, const struct tc_record_type *type)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; type->texts[i] != 0; i++) {
-        bytes += text_at(record, type->texts[i]).len;
-    }
-    return bytes;
 }
 
 static struct tc_slice *slice_at(void *record, size_t offset)
@@ -401,12 +409,12 @@ static void press_oldest(struct tc_window *w)
     int64_t seen_ns = oldest->seen_ns;
     bool over = w->kept_ns != TC_KEPT_ALWAYS && w->base->now_ns != TC_TIME_NONE &&
                 seen_ns < w->base->now_ns - w->kept_ns;
-    if (!over && is_spared(w) && move_oldest(w)) {
-        return;
+    if (over || !is_spared(w) || !move_oldest(w)) {
+        give_share(w);
+        tc_ring_drop(&w->ring);
+        w->lost_ns = seen_ns > w->lost_ns ? seen_ns : w->lost_ns;
     }
-    give_share(w);
-    tc_ring_drop(&w->ring);
-    w->lost_ns = seen_ns > w->lost_ns ? seen_ns : w->lost_ns;
+    expire_next(w);
 }
 
 /* Uses more of the ring's block; strings of records that lie elsewhere now are there too. */
@@ -451,85 +459,121 @@ static uint32_t sender_of(const struct tc_window *w, const void *record)
     return like == NULL ? w->base->sender : (like - 1)->owner;
 }
 
+/* What a record takes in the ring with its strings; whether it or one of them lies there. */
+struct extent {
+    size_t bytes;
+    bool is_inside;
+};
+
+static bool is_inside(const struct tc_window *w, const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)w->ring.block < w->ring.size_max;
+}
+
+static struct extent extent_of(const struct tc_window *w, const void *record)
+{
+    struct extent e = {w->type->size, is_inside(w, record)};
+    for (size_t i = 0; w->type->texts[i] != 0; i++) {
+        struct tc_slice s = text_at(record, w->type->texts[i]);
+        e.bytes += s.len;
+        e.is_inside = e.is_inside || (s.len > 0 && is_inside(w, s.ptr));
+    }
+    return e;
+}
+
+/* The record with its strings behind it, which are its own. */
+static void copy_record(const struct tc_record_type *type, const void *record, char *to)
+{
+    char *text = to + type->size;
+    memcpy(to, record, type->size);
+    for (size_t i = 0; type->texts[i] != 0; i++) {
+        struct tc_slice *s = slice_at(to, type->texts[i]);
+        if (s->len > 0) {
+            memcpy(text, s->ptr, s->len);
+        }
+        s->ptr = text;
+        text += s->len;
+    }
+}
+
 /*
- * A copy of record with its strings, which may lie in the same window: they pass through scratch.
- * NULL when that is full. The newest record of the ring; not yet found or walked.
+ * A copy of record with its strings. What lies in the same window may have to make room for it, and
+ * passes through scratch. NULL when that is full. The newest record of the ring; not yet found or
+ * walked.
  */
 static void *push_record(struct tc_window *w, const void *record, int64_t seen_ns)
 {
     struct tc_arena *scratch = w->scratch;
-    size_t size = w->type->size;
-    const size_t *offsets = w->type->texts;
-    size_t offset_count = text_count(w->type);
     tc_arena_mark mark = tc_arena_snapshot(scratch);
-    size_t text = text_bytes(record, w->type);
-    char *copy = tc_arena_alloc_raw(scratch, size + text, _Alignof(max_align_t));
-    if (copy == NULL) {
-        return NULL;
-    }
-    memcpy(copy, record, size);
-    size_t at = size;
-    for (size_t i = 0; i < offset_count; i++) {
-        struct tc_slice s = *slice_at(copy, offsets[i]);
-        if (s.len > 0) {
-            memcpy(copy + at, s.ptr, s.len);
-            at += s.len;
-        }
-    }
-
+    struct extent e = extent_of(w, record);
     uint64_t pos = TC_RING_NONE;
     uint32_t sender = sender_of(w, record);
-    size_t need = tc_ring_need(size + text);
-    TC_ASSERT(size + text <= w->ring.size_max / 2 - sizeof(struct tc_ring_record));
+    size_t need = tc_ring_need(e.bytes);
+    TC_ASSERT(e.bytes <= w->ring.size_max / 2 - sizeof(struct tc_ring_record));
+    if (e.is_inside) {
+        char *copy = tc_arena_alloc_raw(scratch, e.bytes, _Alignof(max_align_t));
+        if (copy == NULL) {
+            return NULL;
+        }
+        copy_record(w->type, record, copy);
+        record = copy;
+    }
     if (w->ring.head + need + w->slack > w->ring.limit) {
         make_room(w, need);
     }
-    char *kept = tc_ring_push_raw(&w->ring, size + text, &pos);
+    char *kept = tc_ring_push_raw(&w->ring, e.bytes, &pos);
     take_share(w, tc_ring_header(&w->ring, pos), sender);
-    memcpy(kept, copy, size + text);
-    at = size;
-    for (size_t i = 0; i < offset_count; i++) {
-        struct tc_slice *s = slice_at(kept, offsets[i]);
-        s->ptr = kept + at;
-        at += s->len;
-    }
+    copy_record(w->type, record, kept);
     *(struct tc_window_head *)(void *)kept = (struct tc_window_head){pos, TC_RING_NONE, seen_ns};
+    expire_at(w, seen_ns);
     tc_arena_rewind(scratch, mark);
     return kept;
 }
 
-void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
+static bool has_key(const struct tc_window *w)
+{
+    return w->type->keys[0][0].size > 0;
+}
+
+void *tc__window_add_at(struct tc_window *w, const struct tc_window_place *place,
+                        const void *record, int64_t seen_ns)
 {
     const struct tc_record_type *type = w->type;
     void *kept = push_record(w, record, seen_ns);
     if (kept == NULL) {
         return NULL;
     }
-    if (type->keys[0][0].size > 0) {
-        tc__window_index(w, 0, kept);
+    if (place != NULL) {
+        put_record(w, &w->index, *place, kept);
     }
     if (type->chain[0].size > 0 && field_of(kept, &type->chain[0]).len > 0) {
-        chain_record(w, find_chain(w, kept), kept);
+        chain_record(w, kept);
     }
     return kept;
 }
 
+void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
+{
+    struct tc_window_place place =
+        has_key(w) ? find_key(w, 0, record) : (struct tc_window_place){0};
+    return tc__window_add_at(w, has_key(w) ? &place : NULL, record, seen_ns);
+}
+
 void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns)
 {
-    void *known = tc__window_get(w, record);
-    return known != NULL ? known : tc__window_add(w, record, seen_ns);
+    struct tc_window_place place = find_key(w, 0, record);
+    return place.record != NULL ? place.record : tc__window_add_at(w, &place, record, seen_ns);
 }
 
 bool tc__window_update(const struct tc_window *w, void *old, void *record, int64_t seen_ns)
 {
     const size_t *offsets = w->type->texts;
-    size_t offset_count = text_count(w->type);
-    for (size_t i = 0; i < offset_count; i++) {
+    for (size_t i = 0; offsets[i] != 0; i++) {
         if (!tc_slice_eq(*slice_at(old, offsets[i]), *slice_at(record, offsets[i]))) {
             return false;
         }
     }
-    for (size_t i = 0; i < offset_count; i++) {
+    for (size_t i = 0; offsets[i] != 0; i++) {
         *slice_at(record, offsets[i]) = *slice_at(old, offsets[i]);
     }
     struct tc_window_head head = *(struct tc_window_head *)old;

@@ -89,7 +89,7 @@ struct tc_window {
     struct tc_map chains;
     struct tc_map moved; /* from the names of records that were moved to where they are */
     const struct tc_record_type *type;
-    const struct tc_detector_base *base;
+    struct tc_detector_base *base;
     struct tc_arena *scratch;
     uint32_t *shares; /* in bytes */
     uint32_t share_count;
@@ -99,7 +99,9 @@ struct tc_window {
     int64_t kept_ns;        /* how long a record is kept after it was last seen */
     struct tc_window *next; /* of the same detector */
     int64_t lost_ns;        /* nothing newer than this was pushed out; INT64_MIN when nothing was */
-    bool bare;              /* a pod without a uid was kept: see window_pod_priv.h */
+    uint64_t chained;       /* where in the ring the record is that was last put into a chain */
+    struct tc_map_slot *chain_slot; /* what leads to that; NULL: it has to be looked for */
+    bool bare;                      /* a pod without a uid was kept: see window_pod_priv.h */
 };
 
 #define TC_KEPT_ALWAYS INT64_MAX
@@ -122,6 +124,17 @@ void *tc__window_get_by(const struct tc_window *w, unsigned which, const void *k
  * It counts for the sender of the event, or for that of the record it is a copy of.
  */
 void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns);
+/* Where the record with a key is, or belongs. Good until the next one is added to the window. */
+struct tc_window_place {
+    void *record; /* NULL when there is none */
+    struct tc_map_slot *slot;
+    uint64_t hash;
+};
+struct tc_window_place tc__window_find(const struct tc_window *w, const void *key);
+/* Adds a record that was looked for, where it belongs: that saves to look for it again. NULL: it is
+ * found by no key. */
+void *tc__window_add_at(struct tc_window *w, const struct tc_window_place *place,
+                        const void *record, int64_t seen_ns);
 /* The record with the key of this one, or this one added. NULL when scratch is full. */
 void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns);
 /* Makes a key of the type lead to a record that was added. */

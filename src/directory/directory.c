@@ -63,6 +63,7 @@ void tc_directory_reset(struct tc_directory *d)
     tc_arena_init(a, "directory", d->block->bytes, ARENA_BYTES);
     tc__nodes_moved(&d->nodes);
     d->gpus.last_id = 0;
+    d->gpus.heard = NULL;
     d->gpu = NULL;
     d->tables = (struct tc__tables){0};
     d->tidy = (struct tc__tidy){0};
@@ -88,6 +89,7 @@ static void begin_tidy(struct tc_directory *d, struct tc__table *t)
 {
     d->tidy = (struct tc__tidy){.table = t, .order = d->order};
     d->gpu = NULL;
+    d->gpus.heard = NULL;
     tc__nodes_moved(&d->nodes);
     if (t == &d->statements.table) {
         tc__statements_moved(&d->statements);

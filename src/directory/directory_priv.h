@@ -129,6 +129,10 @@ void tc__nodes_stand(struct tc__nodes *n, struct tc_slice name, struct tc_slice 
 struct tc__gpus {
     struct tc__table table;
     uint64_t last_id;
+    /* The GPU that was heard of last, and by which of its names: events of one GPU come together.
+     * NULL: entries may have moved, or names lead elsewhere. */
+    struct tc_gpu *heard;
+    uint32_t heard_by;
 };
 
 /* The GPU of an event that says nothing new of it; NULL when it may. */

@@ -164,6 +164,16 @@ static bool adds_nothing(const struct tc_scope *s, const struct tc_gpu *known)
                                 tc_slice_eq(s->container, known->container)));
 }
 
+/* The GPU that goes by a name of the key. */
+static struct tc_gpu *find_again(struct tc__gpus *g, const struct tc_gpu *key, enum gpu_name name)
+{
+    if (g->heard == NULL || g->heard_by != name || !same_name(g->heard, key, name)) {
+        g->heard = tc__table_find(&g->table, key, name);
+        g->heard_by = name;
+    }
+    return g->heard;
+}
+
 const struct tc_gpu *tc__gpus_hear(struct tc__gpus *g, const struct tc_scope *scope,
                                    int64_t time_ns)
 {
@@ -174,7 +184,7 @@ const struct tc_gpu *tc__gpus_hear(struct tc__gpus *g, const struct tc_scope *sc
     key.pci = scope->pci;
     key.index = scope->gpu_index;
     enum gpu_name name = key.uuid.len > 0 ? BY_UUID : key.pci.known ? BY_PCI : BY_INDEX;
-    struct tc_gpu *known = tc__table_find(&g->table, &key, name);
+    struct tc_gpu *known = find_again(g, &key, name);
     if (known == NULL || !adds_nothing(scope, known)) {
         return NULL;
     }
@@ -200,6 +210,7 @@ const struct tc_gpu *tc__gpus_learn(struct tc__gpus *g, const struct tc_scope *s
         return NULL;
     }
     if (!tc__table_has_room(&g->table)) {
+        g->heard = NULL;
         tc__table_make_room(&g->table, order);
     }
     struct tc_gpu *found[NAMES];
@@ -223,6 +234,7 @@ const struct tc_gpu *tc__gpus_learn(struct tc__gpus *g, const struct tc_scope *s
         return old;
     }
     gpu.id = gpu.id == 0 ? ++g->last_id : gpu.id;
+    g->heard = NULL;
     return tc__table_write(&g->table, old, &gpu);
 }
 

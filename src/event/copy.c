@@ -24,7 +24,7 @@ size_t tc_event_copy_bytes(const struct tc_event_strings *strings, const struct 
 {
     size_t bytes = KIND_BYTES[ev->kind];
     const uint16_t *offsets = strings->offsets[ev->kind];
-    for (size_t i = 0; i < strings->counts[ev->kind]; i++) {
+    for (size_t i = 0, count = strings->counts[ev->kind]; i < count; i++) {
         bytes += ((const struct tc_slice *)(const void *)((const char *)ev + offsets[i]))->len;
     }
     return (bytes + TC_EVENT_COPY_ALIGN - 1) & ~(TC_EVENT_COPY_ALIGN - 1);
@@ -34,9 +34,10 @@ void tc_event_copy(const struct tc_event_strings *strings, const struct tc_event
                    struct tc_event *to)
 {
     char *text = (char *)to + KIND_BYTES[ev->kind];
+    const uint16_t *offsets = strings->offsets[ev->kind];
     memcpy((void *)to, ev, KIND_BYTES[ev->kind]);
-    for (size_t i = 0; i < strings->counts[ev->kind]; i++) {
-        struct tc_slice *s = tc_event_string(to, strings->offsets[ev->kind][i]);
+    for (size_t i = 0, count = strings->counts[ev->kind]; i < count; i++) {
+        struct tc_slice *s = tc_event_string(to, offsets[i]);
         if (s->len > 0) {
             memcpy(text, s->ptr, s->len);
             s->ptr = text;

@@ -269,6 +269,9 @@ static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *lin
  */
 static bool may_tell(const struct tc__otlp *o, struct tc_slice text)
 {
+    if (tc_slice_starts(text, TC__KMSG_XID)) {
+        return true;
+    }
     struct tc_slice first = tc_slice_from(text, tc_slice_bom(text));
     return o->decode.in->want_unknown || tc_slice_starts(tc__kmsg_skip_spaces(first), S("{")) ||
            tc__kmsg_has_literal(&o->kernel_scan, text);

@@ -164,7 +164,8 @@ static bool read_text(const struct tc__otlp *o, struct tc_slice text, struct tc_
 {
     for (size_t i = 0; i < BODY_LINES && text.len > 0; i++) {
         struct tc_slice line = tc_slice_cut(text, '\n', &text);
-        if (tc__train_text_read(&o->train.scan, line, ev)) {
+        /* The driver's line is no program's, whatever name of a process it quotes. */
+        if (!tc_slice_starts(line, TC__KMSG_XID) && tc__train_text_read(&o->train.scan, line, ev)) {
             return true;
         }
     }

@@ -198,13 +198,14 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
 }
 
 /* What is kept of an Xid in another step. */
-static struct xid_run *run_at(const struct xid_state *st, struct xid_run *run, int64_t step)
+static struct tc_window_place place_at(const struct xid_state *st, struct xid_run *run,
+                                       int64_t step)
 {
     int64_t own = run->step;
     run->step = step;
-    struct xid_run *found = tc__window_get(&st->xids, run);
+    struct tc_window_place place = tc__window_find(&st->xids, run);
     run->step = own;
-    return found;
+    return place;
 }
 
 /*
@@ -212,15 +213,17 @@ static struct xid_run *run_at(const struct xid_state *st, struct xid_run *run, i
  * dates a line a little later than the kernel, and syslog cuts to seconds. That second
  * may reach into the steps beside; into several, when the window is short. Of several
  * that begin to tell at one moment the first source is the one that counts.
- * *out_kept is what is kept of the run's own step; NULL when nothing is.
+ * *out_own is the place of the run's own step.
  */
-static bool told_already(const struct xid_state *st, struct xid_run *run, struct xid_run **out_kept)
+static bool told_already(const struct xid_state *st, struct xid_run *run,
+                         struct tc_window_place *out_own)
 {
     int64_t last = (run->counted_ns + TC_SECOND - 1) / tc__xid_step_ns(st);
     int64_t step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
     for (; step <= last; step++) {
-        struct xid_run *near = run_at(st, run, step);
-        *out_kept = step == run->step ? near : *out_kept;
+        struct tc_window_place place = place_at(st, run, step);
+        const struct xid_run *near = place.record;
+        *out_own = step == run->step ? place : *out_own;
         int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
         bool first = apart_ns == 0 && !near->bound && run->counted_source < near->counted_source;
         if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&
@@ -252,17 +255,18 @@ tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct x
 {
     run->step = run->counted_ns / tc__xid_step_ns(st);
     *out = NULL;
-    struct xid_run *kept = NULL;
-    if (told_already(st, run, &kept)) {
+    struct tc_window_place own = {0};
+    if (told_already(st, run, &own)) {
         return TC_OK;
     }
+    struct xid_run *kept = own.record;
     if (kept != NULL) {
         count_again(kept, run);
         *out = kept;
         return TC_OK;
     }
     run->at_once = 1;
-    kept = tc__window_add(&st->xids, run, st->base.now_ns);
+    kept = tc__window_add_at(&st->xids, &own, run, st->base.now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }

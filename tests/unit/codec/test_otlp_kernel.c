@@ -274,6 +274,28 @@ static void odd_names_of_nodes_do_no_harm(void **state)
     }
 }
 
+/* The name of a process is anybody's: it makes no step of the driver's line, nor of those that
+ * quote one; a program's line beside it is still its own. */
+static void an_xid_of_a_process_named_like_a_step_is_an_xid(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum tc_event_kind kind;
+    } cases[] = {
+        {"NVRM: Xid (PCI:0000:b3:00): 31, pid=9, name=step: 12 loss: 3.5, x", TC_EVENT_XID},
+        {"step: 12 loss: 3.5", TC_EVENT_TRAIN_STEP},
+        {"NVRM: Xid (PCI:0000:b3:00): 31, pid=9, x\\nstep: 12 loss: 3.5", TC_EVENT_TRAIN_STEP},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text, LOGS(NODE, "{" TIME "," BODY("%s") "}"), cases[i].text);
+        assert_int_equal(decode(text), TC_OK);
+        assert_true(t.count > 0);
+        assert_int_equal(t.events[0].kind, cases[i].kind);
+    }
+}
+
 /* An Xid's line is read at once when nothing waits, else with the lines before it: both ways say
  * the same, to the nanosecond. */
 static void an_xid_is_the_same_alone_and_among_other_lines(void **state)
@@ -427,6 +449,7 @@ static void lines_of_the_samples_are_the_same_whenever_they_are_read(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_xid_of_a_process_named_like_a_step_is_an_xid, setup),
         cmocka_unit_test_setup(an_xid_is_the_same_alone_and_among_other_lines, setup),
         cmocka_unit_test_setup(journal_records_are_the_kernels_by_their_transport, setup),
         cmocka_unit_test_setup(messages_of_the_journal_may_be_bytes, setup),

@@ -182,6 +182,57 @@ static void records_with_something_in_common_are_walked_newest_first(void **stat
     assert_null(tc__window_newest(&w->st.parts, &key));
 }
 
+/* Nodes in turn and one node in a row lead to the same chains, whoever left the ring meanwhile. */
+static void chains_hold_what_is_in_the_ring_whatever_the_order(void **state)
+{
+    static const char *const nodes[] = {"n1", "n1", "n2", "n1", "n2", "n2", "n3", "n3", "n1"};
+    struct world *w = *state;
+    uint64_t added[1000];
+    for (int32_t i = 0; i < 1000; i++) {
+        struct part *kept = add(w, "a", nodes[i % 9], i);
+        added[i] = kept->head.pos;
+        struct part *walked = tc__window_newest(&w->st.parts, kept);
+        for (int32_t k = i; k >= 0 && tc__window_at(&w->st.parts, added[k]) != NULL; k--) {
+            if (strcmp(nodes[k % 9], nodes[i % 9]) == 0) {
+                assert_non_null(walked);
+                assert_int_equal(walked->number, k);
+                walked = tc__window_older(&w->st.parts, walked);
+            }
+        }
+        assert_null(walked);
+    }
+}
+
+static void a_record_that_was_looked_for_is_added_at_its_place(void **state)
+{
+    struct world *w = *state;
+    for (int32_t i = 0; i < 1000; i++) {
+        struct part p = {.name = TC_LIT("a"), .node = TC_LIT("n1"), .number = i};
+        struct tc_window_place place = tc__window_find(&w->st.parts, &p);
+        assert_null(place.record);
+        struct part *kept = tc__window_add_at(&w->st.parts, &place, &p, 0);
+        assert_ptr_equal(get(w, "a", i), kept);
+        assert_ptr_equal(tc__window_find(&w->st.parts, &p).record, kept);
+        assert_ptr_equal(tc__window_newest(&w->st.parts, &p), kept);
+    }
+}
+
+/* What lies in the window itself may be the very record that makes room. */
+static void a_copy_of_any_record_of_the_window_is_whole(void **state)
+{
+    struct world *w = *state;
+    struct part *kept = add(w, "a name", "a node", 0);
+    for (int32_t i = 1; i < 1000; i++) {
+        struct part *oldest = tc_ring_at(&w->st.parts.ring, w->st.parts.ring.tail);
+        struct part next = *(i % 2 == 0 ? oldest : kept);
+        next.number = i;
+        kept = tc__window_add(&w->st.parts, i % 3 == 0 ? oldest : &next, 0);
+        assert_text(kept->name, "a name");
+        assert_text(kept->node, "a node");
+        assert_int_equal(kept->alias.len, 0);
+    }
+}
+
 static void a_record_is_written_over_when_its_strings_stay(void **state)
 {
     struct world *w = *state;
@@ -249,6 +300,34 @@ static void time_passes_once_and_lets_go_of_what_is_old(void **state)
     struct tc_detector_stats stats;
     tc_detector_stats(&DETECTOR, &w->st, &stats);
     assert_int_equal(stats.dropped, 0); /* it went in time */
+}
+
+/* The oldest record may have been seen again after the next one: that goes when it is the oldest.
+ */
+static void what_is_behind_the_oldest_goes_in_time_too(void **state)
+{
+    struct world *w = *state;
+    struct tc_sink out = {0};
+    for (int32_t round = 0; round < 2; round++) {
+        int64_t at_ns = (10 + 10 * round) * TC_SECOND;
+        assert_int_equal(tc_detector_advance(&DETECTOR, &w->st, at_ns, &out), TC_OK);
+        struct part *first = add(w, "a", "n1", 1);
+        first->head.seen_ns = at_ns + 4 * TC_SECOND;
+        add(w, "b", "n1", 2);
+        at_ns += TC_SECOND + TC_SECOND / 2;
+        assert_int_equal(tc_detector_advance(&DETECTOR, &w->st, at_ns, &out), TC_OK);
+        assert_non_null(get(w, "b", 2)); /* behind the other */
+        for (int32_t i = 0; round > 0 && get(w, "a", 1) != NULL; i++) {
+            add(w, "c", "n1", i);
+        }
+        assert_non_null(get(w, "b", 2));
+        assert_int_equal(tc_detector_advance(&DETECTOR, &w->st, at_ns + 1, &out), TC_OK);
+        assert_int_equal(get(w, "b", 2) != NULL, round == 0);
+        at_ns += 5 * TC_SECOND;
+        assert_int_equal(tc_detector_advance(&DETECTOR, &w->st, at_ns, &out), TC_OK);
+        assert_null(get(w, "a", 1));
+        assert_null(get(w, "b", 2));
+    }
 }
 
 static void what_waits_is_taken_in_order_when_it_is_due(void **state)
@@ -419,9 +498,13 @@ int main(void)
         TEST(the_newest_of_equal_records_is_found),
         TEST(another_key_leads_to_a_record_once_it_is_indexed),
         TEST(records_with_something_in_common_are_walked_newest_first),
+        TEST(chains_hold_what_is_in_the_ring_whatever_the_order),
+        TEST(a_record_that_was_looked_for_is_added_at_its_place),
+        TEST(a_copy_of_any_record_of_the_window_is_whole),
         TEST(a_record_is_written_over_when_its_strings_stay),
         TEST(a_full_window_drops_the_oldest_and_counts_them),
         TEST(time_passes_once_and_lets_go_of_what_is_old),
+        TEST(what_is_behind_the_oldest_goes_in_time_too),
         TEST(what_waits_is_taken_in_order_when_it_is_due),
         TEST(a_full_queue_refuses_and_forgets_who_has_left),
         TEST(a_full_queue_finds_who_has_left_in_its_middle),

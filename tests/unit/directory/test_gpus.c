@@ -89,6 +89,30 @@ static void an_exchanged_board_is_another_gpu(void **state)
     assert_int_equal(find(d, gpu("", UUID_A, 0, -1))->id, old);
 }
 
+/* What is known of the GPU that a scope names; NULL when it is news. */
+static const struct tc_gpu *hear(struct tc_directory *d, struct tc_scope scope)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_METRIC);
+    ev.time_ns = TC_SECOND;
+    ev.scope = scope;
+    return tc_directory_is_known(d, &ev) ? tc_directory_event_gpu(d) : NULL;
+}
+
+/* The GPU that was heard of last is asked first: by the name that it was heard under. */
+static void a_name_leads_to_the_gpu_that_was_last_given_it(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t old = learn(d, gpu("n1", UUID_A, 0xb3, 3))->id;
+    assert_int_equal(hear(d, gpu("n1", "", 0, 3))->id, old);
+    uint64_t new = learn(d, gpu("n1", UUID_B, 0xb3, 3))->id;
+    assert_int_equal(hear(d, gpu("n1", "", 0, 3))->id, new);
+    assert_int_equal(hear(d, gpu("", UUID_A, 0, -1))->id, old);
+    assert_int_equal(hear(d, gpu("n1", "", 0, 3))->id, new);
+    assert_int_equal(hear(d, gpu("", UUID_A, 0, -1))->id, old);
+    assert_int_equal(hear(d, gpu("n1", "", 0xb3, -1))->id, new);
+}
+
 static void names_of_two_gpus_in_one_event_do_not_make_them_one(void **state)
 {
     struct tc_directory *d = *state;
@@ -346,6 +370,7 @@ int main(void)
         TEST(two_names_in_one_event_are_one_gpu),
         TEST(what_turns_out_to_be_one_gpu_keeps_the_oldest_id_and_says_so),
         TEST(an_exchanged_board_is_another_gpu),
+        TEST(a_name_leads_to_the_gpu_that_was_last_given_it),
         TEST(names_of_two_gpus_in_one_event_do_not_make_them_one),
         TEST(who_uses_it_is_taken_whole_or_not),
         TEST(one_that_changes_all_the_time_does_not_push_out_the_others),
