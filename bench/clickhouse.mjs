@@ -16,7 +16,7 @@ if (noClickHouse) {
   process.exit(2);
 }
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tc_bench_ch_'));
-const [server] = await startClickHouse(home, 1);
+const [server] = await startClickHouse(home, 1, { onDisk: true });
 let status = 2;
 try {
   await server.sql('CREATE DATABASE bench');

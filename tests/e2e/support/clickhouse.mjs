@@ -10,6 +10,8 @@ import { freePort } from './prometheus.mjs';
 import { get, until } from './wire.mjs';
 
 const START_MS = 60000;
+const MEMORY = '/dev/shm';
+const MEMORY_BYTES_MIN = 4e9;
 
 export const noClickHouse = spawnSync('clickhouse-server', ['--help']).error ? 'clickhouse-server is not installed' : false;
 
@@ -18,20 +20,39 @@ const users = `<yandex><profiles><default/></profiles><quotas><default/></quotas
 <guarded><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></guarded>
 </users></yandex>`;
 
-function configOf(home, { port, tcp }, shards) {
+/**
+ * Where a server keeps its tables: in memory, where there is room, for each insert makes dozens of files
+ * there. Removed when the process ends.
+ */
+function placeOfTables(home) {
+  try {
+    const { bavail, bsize } = fs.statfsSync(MEMORY);
+    if (bavail * bsize >= MEMORY_BYTES_MIN) {
+      const place = fs.mkdtempSync(path.join(MEMORY, 'tc_clickhouse_'));
+      process.on('exit', () => fs.rmSync(place, { recursive: true, force: true }));
+      return place;
+    }
+  } catch {
+    // No such file system: the server's own folder.
+  }
+  return home;
+}
+
+function configOf(home, place, { port, tcp }, shards) {
   const replicas = shards.map((s) => `<shard><replica><host>127.0.0.1</host><port>${s.tcp}</port></replica></shard>`).join('');
   return `<yandex><logger><level>warning</level><log>${home}/log</log><errorlog>${home}/errors</errorlog></logger>
 <http_port>${port}</http_port><tcp_port>${tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
-<path>${home}/data/</path><tmp_path>${home}/tmp/</tmp_path><users_config>users.xml</users_config>
+<path>${place}/data/</path><tmp_path>${place}/tmp/</tmp_path><users_config>users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
 <mark_cache_size>67108864</mark_cache_size><remote_servers incl="none"><two>${replicas}</two></remote_servers></yandex>`;
 }
 
-async function startOne(home, shard, shards) {
-  for (const folder of ['data', 'tmp']) {
-    fs.mkdirSync(path.join(home, folder), { recursive: true });
+async function startOne(home, shard, shards, onDisk) {
+  const place = onDisk ? home : placeOfTables(home);
+  for (const folder of [home, path.join(place, 'data'), path.join(place, 'tmp')]) {
+    fs.mkdirSync(folder, { recursive: true });
   }
-  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, shard, shards));
+  fs.writeFileSync(path.join(home, 'config.xml'), configOf(home, place, shard, shards));
   fs.writeFileSync(path.join(home, 'users.xml'), users);
   const address = `127.0.0.1:${shard.port}`;
   let child;
@@ -75,13 +96,13 @@ function post(address, text) {
   });
 }
 
-/** As many servers as asked for, each a shard of the cluster "two". */
-export async function startClickHouse(home, count) {
+/** As many servers as asked for, each a shard of the cluster "two". onDisk: tables are in home, as in a benchmark. */
+export async function startClickHouse(home, count, { onDisk = false } = {}) {
   const shards = [];
   for (let i = 0; i < count; i++) {
     shards.push({ port: await freePort(), tcp: await freePort() });
   }
-  return Promise.all(shards.map((shard, i) => startOne(path.join(home, `shard-${i}`), shard, shards)));
+  return Promise.all(shards.map((shard, i) => startOne(path.join(home, `shard-${i}`), shard, shards, onDisk)));
 }
 
 /**
