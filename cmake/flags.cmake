@@ -13,11 +13,12 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 # relocations at each start, and the tests start some 3,000 programs.
 if(TC_SANITIZE MATCHES "address")
   add_link_options(-no-pie)
+  add_compile_options(-fno-pie) # Debian's compilers make it by themselves
 else()
   include(CheckPIESupported)
   check_pie_supported()
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
@@ -33,8 +34,8 @@ add_compile_options(
   "$<$<COMPILE_LANGUAGE:C>:-Wpedantic;-Wstrict-prototypes;-Wmissing-prototypes>"
   "$<$<COMPILE_LANG_AND_ID:C,GNU>:-Wlogical-op;-Wduplicated-cond;-Wformat-signedness>")
 # A header of macros alone, compiled alone, is an empty translation unit; that is no fault.
-add_compile_options(
-  "$<$<BOOL:$<FILTER:$<TARGET_PROPERTY:NAME>,INCLUDE,_verify_interface_header_sets$>>:-Wno-pedantic>")
+set(tc_is_header_alone "$<BOOL:$<FILTER:$<TARGET_PROPERTY:NAME>,INCLUDE,_verify_interface_header_sets$>>")
+add_compile_options("$<${tc_is_header_alone}:-Wno-pedantic>")
 add_compile_definitions("$<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>")
 if(TC_WERROR)
   add_compile_options(-Werror)
@@ -77,6 +78,8 @@ if(TC_SANITIZE)
     # It looks for __cxa_throw at the start, and DuckDB, which throws, is loaded later.
     add_link_options(LINKER:--push-state,--no-as-needed -lstdc++ LINKER:--pop-state)
   endif()
+  # There is no code in a header that could run.
+  add_compile_options("$<${tc_is_header_alone}:SHELL:-O0 -g0 -fno-sanitize=all>")
   # A function stays the size it was written: code with checks takes more than its share of time when
   # it is long.
   add_compile_options("$<$<C_COMPILER_ID:GNU>:-fno-inline-functions-called-once>")

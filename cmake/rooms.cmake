@@ -141,7 +141,8 @@ endforeach()
 # With sanitizers, optimising takes half as long again as compiling. It is not worth that in rooms where
 # no test spends its time.
 if(TC_SANITIZE AND NOT TC_FUZZ)
-  foreach(room answers bench cli config diagnose mcp probe publish report run server source)
+  foreach(room IN ITEMS alert answers bench cli config contract diagnose http_client mcp net object_store
+      observe offline outbox probe publish report result run score server source verdict warehouse)
     target_compile_options(tc_${room} PRIVATE -O0)
   endforeach()
 endif()
