@@ -61,6 +61,13 @@ static bool completes(const struct tc_gpu *a, const struct tc_gpu *b)
            (is_nowhere(a->node) || is_nowhere(b->node) || tc_slice_eq(a->node, b->node));
 }
 
+/* Whether an incident has, by its own names, what a GPU has: then it does not complete it, and
+ * need not be looked up. In a storm most of the last incidents are of that sort. */
+static bool has_the_same(const struct gpuf_incident *in, const struct tc_gpu *names)
+{
+    return (in->pci.known && names->pci.known) || (in->uuid.len > 0 && names->uuid.len > 0);
+}
+
 static bool has_xid(const struct gpuf_incident *in, int64_t code, int64_t time_ns)
 {
     for (size_t i = 0; i < in->fact_count; i++) {
@@ -101,7 +108,8 @@ const struct tc_gpu *tc__gpuf_join_xid(struct gpuf_state *st, const struct tc_ev
     }
     for (size_t i = 0; i < recent_count(st); i++) {
         const struct gpuf_incident *in = recent(st, i);
-        if (in == NULL || in->gpu == names->id || !has_xid(in, ev->xid.code, ev->time_ns)) {
+        if (in == NULL || in->gpu == names->id || has_the_same(in, names) ||
+            !has_xid(in, ev->xid.code, ev->time_ns)) {
             continue;
         }
         const struct tc_gpu *other = names_of(st, in);
