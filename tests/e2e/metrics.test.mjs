@@ -46,8 +46,8 @@ test('what is looked for is there', () => {
   for (const file of ['src/server/sources/watch.c', 'src/server/forward/show.c', 'src/source/scrape/health.c', 'src/source/nvml/nvml.c']) {
     for (const [, name] of read(path.join(source, file)).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
   }
-  // Tables, which are no metrics, and are named by tests all the same.
-  for (const [, name] of read(path.join(source, 'src/warehouse/clickhouse/clickhouse_priv.h')).matchAll(/"(tracecore_\w+)"/gu)) names.add(name);
+  // Tables, and what they are called on a shard, which are no metrics, and are named by tests all the same.
+  for (const [, name] of read(path.join(source, 'src/warehouse/clickhouse/clickhouse_priv.h')).matchAll(/"(tracecore_\w+)"/gu)) names.add(name).add(`${name}_shard`);
   const folders = ['tests/e2e', 'tests/e2e/support', 'bench'].map((folder) => path.join(source, folder));
   const texts = folders.filter((folder) => fs.existsSync(folder)).flatMap((folder) => fs.readdirSync(folder)
     .filter((name) => name.endsWith('.mjs')).map((name) => read(path.join(folder, name))));
