@@ -8,8 +8,11 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { binary, scratch, vllm } from './support/runs.mjs';
 import { putRows } from './support/rows.mjs';
-import { until } from './support/wire.mjs';
+import { sleep, until } from './support/wire.mjs';
 import { noClickHouse, startClickHouse, startProxy } from './support/clickhouse.mjs';
+
+/** How long a server is away beyond the moment in which it is missed; by hand: a minute. */
+const OUTAGE_MS = Number(process.env.TC_OUTAGE_S ?? 0) * 1000;
 
 let place;
 let servers;
@@ -193,7 +196,7 @@ describe('a warehouse in ClickHouse', { skip: noClickHouse }, () => {
     await servers[1].kill();
     let back = null;
     const added = await run(url, ['run', 'add', '--run-id', 'b', '--name', 'b', '--result', place.file('b.json', vllm({ date: '20260214-141321' })), '--telemetry', place.file('b.prom', samples(2000))], {
-      onError: (text) => { back ??= /waiting for ClickHouse/u.test(text) ? servers[1].start() : null; },
+      onError: (text) => { back ??= /waiting for ClickHouse/u.test(text) ? sleep(OUTAGE_MS).then(() => servers[1].start()) : null; },
     });
     await (back ?? servers[1].start());
     assert.equal(added.status, 0, added.stderr);

@@ -14,6 +14,9 @@ import { logs, xid48 } from './support/otlp.mjs';
 import { S3Server } from './support/s3.mjs';
 import { get, post, sleep, until } from './support/wire.mjs';
 
+/** How long the store is away beyond the moment in which it is missed; by hand: a minute. */
+const OUTAGE_MS = Number(process.env.TC_OUTAGE_S ?? 0) * 1000;
+
 const space = workspace('remote');
 const s3 = new S3Server(space.file('s3'));
 const daemons = [];
@@ -211,6 +214,7 @@ describe('the store is away', () => {
     const metrics = await daemon.metrics();
     assert.ok(metrics.sum('tracecore_evidence_remote_failures_total') > 0);
     assert.equal(metrics.sum('tracecore_evidence_full'), 0);
+    await sleep(OUTAGE_MS);
     await s3.start();
     await shipped(daemon, 6);
     assert.match(daemon.log(), /the object store takes evidence again/);
