@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What checkpoint_stall knows of jobs and pods as a whole: their steps, and checkpoints of all. */
 #include "detect/checkpoint_stall/priv.h"
+#include "detect/span_priv.h"
 
 #define RING_BYTES ((size_t)1 << 20)
 

@@ -8,6 +8,7 @@
 
 #include "detect/detector.h"
 #include "detect/health_priv.h"
+#include "detect/span_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"

@@ -10,6 +10,7 @@
 #include "detect/counter_priv.h"
 #include "detect/detector.h"
 #include "detect/health_priv.h"
+#include "detect/span_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"

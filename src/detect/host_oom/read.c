@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an event means to host_oom: a kill, a container that was killed, or nothing. */
 #include "detect/host_oom/priv.h"
+#include "detect/span_priv.h"
 #include "detect/words_priv.h"
 
 /* What the constraint of a kill by systemd-oomd starts with. */

@@ -10,6 +10,7 @@
  */
 #include "detect/detector.h"
 #include "detect/pod_evicted/priv.h"
+#include "detect/span_priv.h"
 #include "detect/window_pod_priv.h"
 #include "detect/words_priv.h"
 

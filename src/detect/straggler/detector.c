@@ -8,6 +8,7 @@
  */
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
+#include "detect/span_priv.h"
 #include "detect/straggler/priv.h"
 
 #define ARENA_BYTES ((size_t)208 << 20)

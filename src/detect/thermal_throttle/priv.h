@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "detect/counter_priv.h"
+#include "detect/span_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "detect/span_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_pod_priv.h"
 #include "event/event.h"
