@@ -61,22 +61,30 @@ static void put_line(struct tc_buf *b, const char *name, struct tc_slice value)
     }
 }
 
-/* Detectors whose memory is full, one line each. */
-static void put_saturated(struct tc_buf *b, struct tc_json s)
+/* What an entry of a list becomes: a line, or some. */
+typedef void (*put_entry_fn)(struct tc_buf *b, struct tc_json one);
+
+static void put_list(struct tc_buf *b, struct tc_json in, const char *key, put_entry_fn put)
 {
     struct tc_json list;
     struct tc_json one;
-    if (!tc_json_get(s, TC_LIT("saturated"), &list)) {
+    if (!tc_json_get(in, tc_slice_cstr(key), &list)) {
         return;
     }
     struct tc_json_iter it = tc_json_iter_make(list);
     while (tc_json_iter_next(&it, NULL, &one)) {
-        (void)tc_format(b, "  memory     of {} is full since {}, most of it from {}: ",
-                        tc_as_printable(text_of(one, "pattern")),
-                        tc_as_printable(text_of(one, "since")),
-                        tc_as_printable(text_of(one, "source")));
-        put_number(b, one, NULL, "dropped", "records dropped\n");
+        put(b, one);
     }
+}
+
+/* A detector whose memory is full. */
+static void put_saturated(struct tc_buf *b, struct tc_json one)
+{
+    (void)tc_format(b, "  memory     of {} is full since {}, most of it from {}: ",
+                    tc_as_printable(text_of(one, "pattern")),
+                    tc_as_printable(text_of(one, "since")),
+                    tc_as_printable(text_of(one, "source")));
+    put_number(b, one, NULL, "dropped", "records dropped\n");
 }
 
 /* The end of a line about something that is sent to. */
@@ -88,83 +96,52 @@ static void put_failing(struct tc_buf *b, struct tc_json one)
                             tc_as_printable(text_of(one, "error"))));
 }
 
-/* Receivers of alerts, one line each. */
-static void put_alerts(struct tc_buf *b, struct tc_json s)
+/* A receiver of alerts. */
+static void put_alerts(struct tc_buf *b, struct tc_json one)
 {
-    struct tc_json list;
-    struct tc_json one;
-    if (!tc_json_get(s, TC_LIT("alerts"), &list)) {
-        return;
-    }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    while (tc_json_iter_next(&it, NULL, &one)) {
-        (void)tc_format(b, "  alerts     {}: ", tc_as_printable(text_of(one, "output")));
-        put_number(b, one, NULL, "delivered", "delivered, ");
-        put_number(b, one, NULL, "failed", "refused, ");
-        put_number(b, one, NULL, "waiting", "waiting");
-        put_failing(b, one);
+    (void)tc_format(b, "  alerts     {}: ", tc_as_printable(text_of(one, "output")));
+    put_number(b, one, NULL, "delivered", "delivered, ");
+    put_number(b, one, NULL, "failed", "refused, ");
+    put_number(b, one, NULL, "waiting", "waiting");
+    put_failing(b, one);
+}
+
+/* A daemon that all is sent to. */
+static void put_forward(struct tc_buf *b, struct tc_json one)
+{
+    (void)tc_format(b, "  forward    {}: ", tc_as_printable(text_of(one, "endpoint")));
+    put_number(b, one, NULL, "batches", "batches, ");
+    put_number(b, one, NULL, "waiting", "waiting, ");
+    put_number(b, one, NULL, "refused", "refused");
+    put_failing(b, one);
+}
+
+/* A target, or a resource, of a source: only those that fail are told. */
+static void put_failing_part(struct tc_buf *b, struct tc_json one)
+{
+    if (tc_slice_eq(text_of(one, "state"), TC_LIT("failing"))) {
+        (void)tc_format(b, "             {}: {}\n", tc_as_printable(text_of(one, "name")),
+                        tc_as_printable(text_of(one, "error")));
     }
 }
 
-/* Daemons that all is sent to, one line each. */
-static void put_forward(struct tc_buf *b, struct tc_json s)
+/* What it reads besides what is sent to it. */
+static void put_source(struct tc_buf *b, struct tc_json one)
 {
-    struct tc_json list;
-    struct tc_json one;
-    if (!tc_json_get(s, TC_LIT("forward"), &list)) {
+    struct tc_slice error = text_of(one, "error");
+    (void)tc_format(b, "  source     {} is {} since {}, ", tc_as_printable(text_of(one, "name")),
+                    tc_as_printable(text_of(one, "state")), tc_as_printable(text_of(one, "since")));
+    put_number(b, one, NULL, "watches", "watched, ");
+    put_number(b, one, NULL, "records", "records, ");
+    put_number(b, one, NULL, "lost", "lost\n");
+    if (error.len == 0) {
         return;
     }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    while (tc_json_iter_next(&it, NULL, &one)) {
-        (void)tc_format(b, "  forward    {}: ", tc_as_printable(text_of(one, "endpoint")));
-        put_number(b, one, NULL, "batches", "batches, ");
-        put_number(b, one, NULL, "waiting", "waiting, ");
-        put_number(b, one, NULL, "refused", "refused");
-        put_failing(b, one);
-    }
-}
-
-/* Targets, or resources, of a source that fail, one line each. False: it has none of these. */
-static bool put_failing_parts(struct tc_buf *b, struct tc_json source, const char *key)
-{
-    struct tc_json list;
-    struct tc_json one;
-    bool is_any = false;
-    if (!tc_json_get(source, tc_slice_cstr(key), &list)) {
-        return false;
-    }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    while (tc_json_iter_next(&it, NULL, &one)) {
-        if (tc_slice_eq(text_of(one, "state"), TC_LIT("failing"))) {
-            (void)tc_format(b, "             {}: {}\n", tc_as_printable(text_of(one, "name")),
-                            tc_as_printable(text_of(one, "error")));
-            is_any = true;
-        }
-    }
-    return is_any;
-}
-
-/* What it reads besides what is sent to it, one line each. */
-static void put_sources(struct tc_buf *b, struct tc_json s)
-{
-    struct tc_json list;
-    struct tc_json one;
-    if (!tc_json_get(s, TC_LIT("sources"), &list)) {
-        return;
-    }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    while (tc_json_iter_next(&it, NULL, &one)) {
-        struct tc_slice error = text_of(one, "error");
-        (void)tc_format(
-            b, "  source     {} is {} since {}, ", tc_as_printable(text_of(one, "name")),
-            tc_as_printable(text_of(one, "state")), tc_as_printable(text_of(one, "since")));
-        put_number(b, one, NULL, "watches", "watched, ");
-        put_number(b, one, NULL, "records", "records, ");
-        put_number(b, one, NULL, "lost", "lost\n");
-        if (error.len > 0 && !put_failing_parts(b, one, "targets") &&
-            !put_failing_parts(b, one, "resources")) {
-            (void)tc_format(b, "             {}\n", tc_as_printable(error));
-        }
+    size_t before = b->len;
+    put_list(b, one, "targets", put_failing_part);
+    put_list(b, one, "resources", put_failing_part);
+    if (b->len == before) {
+        (void)tc_format(b, "             {}\n", tc_as_printable(error));
     }
 }
 
@@ -241,8 +218,8 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "verdicts", "written", "written, ");
     put_number(b, s, "verdicts", "exported", "exported, ");
     put_number(b, s, "verdicts", "pending_otlp", "wait to be exported\n");
-    put_alerts(b, s);
-    put_forward(b, s);
+    put_list(b, s, "alerts", put_alerts);
+    put_list(b, s, "forward", put_forward);
     tc_buf_lit(b, "  warehouse  ");
     put_number(b, s, "warehouse", "verdicts", "verdicts, ");
     put_number(b, s, "warehouse", "slices", "slices written, ");
@@ -251,8 +228,8 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     if (tc_json_get(s, TC_LIT("warehouse"), &warehouse)) {
         put_failing(b, warehouse);
     }
-    put_sources(b, s);
-    put_saturated(b, s);
+    put_list(b, s, "sources", put_source);
+    put_list(b, s, "saturated", put_saturated);
 }
 
 static int show(struct tc_slice body, bool json)
