@@ -146,8 +146,8 @@ describe('the story of the tutorial, by clicks', { skip }, () => {
       await page.keyboard.press('Enter');
       await page.waitForSelector('.first');
       assert.match(await said(page, '.first'), /Drain node gpu-07, reset GPU 1/);
-      assert.ok((await page.locator('.timeline .mark').count()) >= 10, 'the signals of all places');
-      assert.ok((await page.locator('.graph .box').count()) >= 3, 'what followed');
+      await page.locator('.timeline .mark').nth(9).waitFor(); // the signals of all places
+      await page.locator('.graph .box').nth(2).waitFor(); // what followed
       await page.locator('.timeline .mark').first().click();
       await page.waitForSelector('.bytes mark');
       assert.match(page.url(), /e=/, 'the opened evidence is in the address');

@@ -130,6 +130,17 @@ describe('a database that is whole', () => {
     assertGood(data);
     assert.equal(rebuild(data, ['--drop-old']).answer.old, null);
   });
+  test('keeps the old one under another name when that of this second is taken', () => {
+    const data = copyOf('second');
+    const stamp = (ms) => new Date(ms).toISOString().replace(/[-:]|\.\d+/gu, '');
+    const taken = Array.from({ length: 30 }, (_, n) => `${database(data)}.before-rebuild-${stamp(Date.now() + n * 1000)}`);
+    for (const name of taken) fs.writeFileSync(name, 'an older one');
+    const done = rebuild(data);
+    assert.equal(done.status, 0, done.stderr);
+    assert.match(done.answer.old, /before-rebuild-\d{8}T\d{6}Z-2$/u);
+    assert.ok(fs.existsSync(done.answer.old));
+    for (const name of taken) assert.equal(fs.readFileSync(name, 'utf8'), 'an older one');
+  });
   test('stays as it is with --dry-run and --into', () => {
     const data = copyOf('dry');
     const bytes = fs.readFileSync(database(data));

@@ -18,6 +18,8 @@
 #define WAIT_NS (20 * TC_SECOND)
 /* A command that was about to open the old file finds it taken so long, and opens the new one. */
 #define HAND_OVER_NS (50 * TC_SECOND / 1000)
+/* Old databases that are kept under the name of one second. */
+#define KEPT_PER_SECOND_MAX 99
 
 static tc_status failed(struct tc_error *err, const char *path)
 {
@@ -132,29 +134,36 @@ tc_status tc_rebuild_begin(struct tc_rebuild *r, struct tc_error *err)
 
 /* ---- the change ---- */
 
-/* warehouse.duckdb.before-rebuild-20261117T120000Z, also as a name for its log. */
-static void name_kept(struct tc_rebuild *r)
+/*
+ * A second name for the old file, so that it is never without one:
+ * warehouse.duckdb.before-rebuild-20261117T120000Z, and with -2, -3, ... where a rebuild of the
+ * same second has left one.
+ */
+static tc_status name_kept(struct tc_rebuild *r, const char *path, struct tc_error *err)
 {
     char stamp[32];
     time_t seconds = (time_t)(r->now_ns / TC_SECOND);
     struct tm tm;
     (void)gmtime_r(&seconds, &tm);
     (void)strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
-    (void)snprintf(r->kept, sizeof r->kept, "%s/" TC_REBUILD_FILE ".before-rebuild-%s", r->dir,
-                   stamp);
+    int length = snprintf(r->kept, sizeof r->kept, "%s/" TC_REBUILD_FILE ".before-rebuild-%s",
+                          r->dir, stamp);
+    for (unsigned again = 2; link(path, r->kept) != 0; again++) {
+        if (errno != EEXIST || again > KEPT_PER_SECOND_MAX) {
+            tc_status status = failed(err, r->kept);
+            r->kept[0] = '\0';
+            return status;
+        }
+        (void)snprintf(r->kept + length, sizeof r->kept - (size_t)length, "-%u", again);
+    }
+    return TC_OK;
 }
 
-/* A second name for the old file: it never is without one. */
 static tc_status keep_old(struct tc_rebuild *r, const char *path, struct tc_error *err)
 {
     char log[TC_REBUILD_PATH_BYTES + 8];
     char kept_log[TC_REBUILD_PATH_BYTES + 8];
-    name_kept(r);
-    if (link(path, r->kept) != 0) {
-        tc_status status = failed(err, r->kept);
-        r->kept[0] = '\0';
-        return status;
-    }
+    TC_TRY(name_kept(r, path, err));
     /* Only of one that could not be opened: else it was taken in. */
     (void)snprintf(log, sizeof log, "%s.wal", path);
     (void)snprintf(kept_log, sizeof kept_log, "%s.wal", r->kept);
