@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { noClickHouse, startClickHouse, startProxy } from './support/clickhouse.mjs';
 import { Daemon } from './support/daemon.mjs';
 import { logs, metrics, xid48 } from './support/otlp.mjs';
-import { binary, contract, scratch, vllm } from './support/runs.mjs';
+import { binary, contract, dump, scratch, vllm } from './support/runs.mjs';
 import { ask, tables } from './support/warehouse.mjs';
 import { post, until } from './support/wire.mjs';
 
@@ -48,15 +48,9 @@ const urlOf = (name, { hosts = servers.slice(0, 1), rest = '' } = {}) => `clickh
 const folder = (name) => path.join(place.folder, name);
 
 /** Every row of every table, with the runs that were found for them. */
-async function rows(warehouse) {
+function rows(warehouse) {
   const url = warehouse.includes('://') ? warehouse : '';
-  const dir = url ? folder('empty') : warehouse;
-  const all = {};
-  for (const table of tables) {
-    const text = await good(['sql', '--json', '--limit', '0', '--data-dir', dir, `SELECT * FROM ${table} ORDER BY ALL`], { url });
-    all[table] = text.split('\n').filter(Boolean);
-  }
-  return all;
+  return dump(url ? folder('empty') : warehouse, tables, { env: { ...process.env, TRACECORE_WAREHOUSE: url } });
 }
 
 function samples(minutes) {
@@ -117,7 +111,7 @@ describe('migrate', { skip: noClickHouse }, () => {
       const back = folder(`back-${shards}`);
       const first = await migrate(daemon.dataDir, url);
       const second = await migrate(url, back);
-      const before = await rows(daemon.dataDir);
+      const before = rows(daemon.dataDir);
       assert.ok(first.equal && second.equal);
       assert.deepEqual(Object.keys(first.tables), tables);
       for (const table of tables) {
@@ -125,8 +119,8 @@ describe('migrate', { skip: noClickHouse }, () => {
         assert.deepEqual([from, to, copied, b], [before[table].length, before[table].length, before[table].length, a]);
         assert.deepEqual(second.tables[table], first.tables[table], table);
       }
-      assert.deepEqual(await rows(url), before);
-      assert.deepEqual(await rows(back), before);
+      assert.deepEqual(rows(url), before);
+      assert.deepEqual(rows(back), before);
       for (const table of ['benchmark_run_fact', 'serving_outcome_fact', 'telemetry_slice_fact', 'verdict_fact', 'run_scope_fact', 'published_number', 'artifact_lineage_dim']) {
         assert.ok(before[table].length > 0, `${table} has rows`);
       }
@@ -179,7 +173,7 @@ describe('migrate', { skip: noClickHouse }, () => {
     assert.equal(kills, at.length);
     assert.ok(answer.equal);
     assert.ok(answer.tables.telemetry_slice_fact.copied < answer.tables.telemetry_slice_fact.to, 'what was there was not copied again');
-    assert.deepEqual(await rows(urlOf(name)), await rows(daemon.dataDir));
+    assert.deepEqual(rows(urlOf(name)), rows(daemon.dataDir));
   });
 
   test('waits for what a command that is dead has sent', async () => {
@@ -208,7 +202,7 @@ describe('migrate', { skip: noClickHouse }, () => {
     const { kills, answer } = await killed(when, (url) => ['migrate', '--json', '--batch', '200', '--from', url + name, '--to', back]);
     assert.equal(kills, 8);
     assert.ok(answer.equal);
-    assert.deepEqual(await rows(back), await rows(daemon.dataDir));
+    assert.deepEqual(rows(back), rows(daemon.dataDir));
   });
 
   test('refuses what is no target or no source, in words, and changes nothing', async () => {
@@ -229,13 +223,13 @@ describe('migrate', { skip: noClickHouse }, () => {
     // Other runs are there.
     await good(['run', 'add', '--data-dir', folder('other'), '--run-id', 'other', place.file('other.json', vllm())]);
     await good(['migrate', '--from', folder('other'), '--to', url]);
-    const there = await rows(url);
+    const there = rows(url);
     await refused(source, url, /has other rows of benchmark_run_fact: this is no migration from there that was begun, or the source was written to since; name an empty warehouse, nothing was copied/u);
-    assert.deepEqual(await rows(url), there);
+    assert.deepEqual(rows(url), there);
     // As many rows, with other values.
     await good(['run', 'add', '--data-dir', folder('alike'), '--run-id', 'alike', place.file('alike.json', vllm({ duration: 77 }))]);
     await refused(folder('alike'), url, /has rows with other values of benchmark_run_fact/u);
-    assert.deepEqual(await rows(url), there);
+    assert.deepEqual(rows(url), there);
     // A schema of later.
     await servers[0].sql(`INSERT INTO ${name}.tracecore_schema (version, since) VALUES (99, 0)`);
     await refused(source, url, /has schema version 99, this program knows up to \d+: use a newer tracecore/u);

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon, source, workspace } from './support/daemon.mjs';
 import { logs, traces, xid48 } from './support/otlp.mjs';
 import { putRows, spoilRows } from './support/rows.mjs';
-import { add, contract, tracecore, vllm } from './support/runs.mjs';
+import { add, contract, dump as rowsOf, tracecore, vllm } from './support/runs.mjs';
 import { sendLogs, sendMetrics } from './support/sdk.mjs';
 import { ask } from './support/warehouse.mjs';
 import { post, until } from './support/wire.mjs';
@@ -35,20 +35,7 @@ const sql = (data, query) => {
   assert.equal(status, 0, stderr);
   return stdout.split('\n').filter(Boolean);
 };
-/** All rows of the tables in order; one process, for each loads DuckDB. */
-const dump = (data, but = []) => {
-  const tables = TABLES.filter((table) => !but.includes(table));
-  const input = tables.map((table) => `SELECT '${table}' AS "table"; SELECT * FROM ${table} ORDER BY ALL;`).join('\n');
-  const { status, stdout, stderr } = tracecore(['sql', '--json', '--limit', '0', '--data-dir', data], { input });
-  assert.equal(status, 0, stderr);
-  const rows = Object.fromEntries(tables.map((table) => [table, []]));
-  let table;
-  for (const line of stdout.split('\n').filter(Boolean)) {
-    const named = /^\{"table":"(\w+)"\}$/u.exec(line);
-    if (named) [, table] = named; else rows[table].push(line);
-  }
-  return rows;
-};
+const dump = (data, but = []) => rowsOf(data, TABLES.filter((table) => !but.includes(table)));
 const database = (data) => path.join(data, 'warehouse.duckdb');
 const verify = (data) => tracecore(['evidence', 'verify', '--data-dir', data]);
 const assertGood = (data) => {

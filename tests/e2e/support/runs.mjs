@@ -48,6 +48,20 @@ export function list(dataDir, args = []) {
   return result.stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
+/** All rows of tables in order, as lines of JSON by table; one process, for each loads DuckDB. */
+export function dump(dataDir, tables, options = {}) {
+  const input = tables.map((table) => `SELECT '${table}' AS "table"; SELECT * FROM ${table} ORDER BY ALL;`).join('\n');
+  const { status, stdout, stderr } = tracecore(['sql', '--json', '--limit', '0', '--data-dir', dataDir], { input, ...options });
+  assert.equal(status, 0, stderr);
+  const rows = Object.fromEntries(tables.map((table) => [table, []]));
+  let table;
+  for (const line of stdout.split('\n').filter(Boolean)) {
+    const named = /^\{"table":"(\w+)"\}$/u.exec(line);
+    if (named) [, table] = named; else rows[table].push(line);
+  }
+  return rows;
+}
+
 /** The files under data_dir/files that are content, by digest. */
 export function stored(dataDir) {
   const folder = path.join(dataDir, 'files');
