@@ -53,6 +53,9 @@ _tracecore() {
         --xid)
             return
             ;;
+        --gpus)
+            return
+            ;;
         --offenders)
             return
             ;;
@@ -80,7 +83,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --brief --all --job --color --node --since --data-dir --only --disable --set --xid --offenders --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--json --brief --all --job --color --node --since --data-dir --only --disable --set --xid --gpus --offenders --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     decode)

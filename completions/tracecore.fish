@@ -44,6 +44,7 @@ complete -c tracecore -n '__fish_seen_subcommand_from detect' -l only -x -a 'che
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l disable -x -a 'checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash source_failing straggler thermal_throttle xid_correlation' -d 'Do not look for these patterns'
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l set -r -F -d 'Turn a knob of a pattern, such as nccl_hang.threshold=60s'
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l xid -r -F -d 'What is known here of an Xid, before the built-in catalogue: "145 hardware fatal: drain the node and return the board", as in detection.xids'
+complete -c tracecore -n '__fish_seen_subcommand_from detect' -l gpus -r -F -d 'How many GPUs the cluster has, when they are more than 10,000: patterns may keep more then, as with detection.gpus'
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l offenders -r -F -d 'Say of what has failed so often within that time, and was well in between, that it is to be returned'
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l list-patterns -d 'List the patterns that are looked for and their knobs, and do nothing else'
 complete -c tracecore -n '__fish_seen_subcommand_from detect' -l quiet -s q -d 'No summary and no progress; errors and warnings only'

@@ -105,7 +105,8 @@ static void feed(struct run *r, const struct tc_event *ev)
     tc_status status = tc_live_feed(l, ev, r->now_ns, what % 8 == 2);
     TC_ASSERT(status == TC_OK || (failing && status == TC_E_IO));
     if (what % 4 == 0) {
-        status = what % 32 == 4 ? tc_live_end_of_file(l, r->now_ns) : tc_live_advance(l, r->now_ns);
+        status = what % 32 == 4 ? tc_live_end_of_file(l, r->now_ns, (what & 64) != 0)
+                                : tc_live_advance(l, r->now_ns);
         TC_ASSERT(status == TC_OK);
         TC_ASSERT(tc_live_due(l) >= r->now_ns);
         check(r);

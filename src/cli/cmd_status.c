@@ -84,7 +84,7 @@ static void put_saturated(struct tc_buf *b, struct tc_json one)
                     tc_as_printable(text_of(one, "pattern")),
                     tc_as_printable(text_of(one, "since")),
                     tc_as_printable(text_of(one, "source")));
-    put_number(b, one, NULL, "dropped", "records dropped\n");
+    put_number(b, one, NULL, "dropped", "records dropped; detection.gpus makes room\n");
 }
 
 /* The end of a line about something that is sent to. */

@@ -2,8 +2,8 @@
 /*
  * What every pattern detector looks like: one file, one constant, one line in
  * detectors.def. A detector is pure: events and time in, findings out; its
- * memory is an arena of arena_bytes that never grows. It may not keep a slice
- * of an event after on_event returns: it copies what it needs into its window.
+ * memory is an arena of arena_bytes (times the scale of larger clusters) that never grows. It may
+ * not keep a slice of an event after on_event returns: it copies what it needs into its window.
  *
  * Events come in time order but for late ones; on_tick comes as event time
  * passes; on_finish at the end of an offline input, after which more may come.
@@ -61,6 +61,8 @@ struct tc_detector_env {
     /* How far senders may lag behind each other; 0: all events are in order. Files that are given
      * whole are settled by on_settle then. */
     int64_t lag_ns;
+    /* What the detector keeps may be so many times its own bounds, and arena_bytes; 0 is 1. */
+    uint32_t scale;
 };
 
 /* Counted by every detector; exported by the engine. */
@@ -86,6 +88,7 @@ struct tc_detector_base {
     struct tc_arena *scratch;
     const struct tc_xid_list *xids;
     int64_t lag_ns;
+    uint32_t scale;   /* at least 1 */
     int64_t now_ns;   /* TC_TIME_NONE before the first */
     uint64_t dropped; /* beside what its windows dropped */
     uint64_t late;
@@ -96,6 +99,12 @@ struct tc_detector_base {
     uint32_t presser;          /* that was last refused room in a table; 0: none was */
 };
 
+/* A bound of a detector's memory, in entries or bytes, in the cluster that it was made for. */
+static inline size_t tc_detector_room(const struct tc_detector_base *base, size_t bound)
+{
+    return bound * base->scale;
+}
+
 struct tc_detector {
     const char *id;      /* the catalogue's number, "1" */
     const char *name;    /* stable, part of the API: "nccl_hang" */
@@ -103,7 +112,7 @@ struct tc_detector {
     uint32_t kinds;      /* bits of enum tc_event_kind it wants */
     bool undated;        /* wants those whose time is only an order, too: TC_TIME_UNDATED_MIN */
     size_t state_bytes;  /* the engine allocates and zeroes, then sets the params */
-    size_t arena_bytes;  /* hard budget of the window */
+    size_t arena_bytes;  /* hard budget of the window, times the scale */
     const struct tc_knob *params;
     size_t param_count;
     tc_status (*init)(void *state, const struct tc_detector_env *env);

@@ -25,6 +25,7 @@ tc_status tc_detector_init(const struct tc_detector *d, void *state,
                                       .scratch = env->scratch,
                                       .xids = env->xids,
                                       .lag_ns = env->lag_ns,
+                                      .scale = env->scale == 0 ? 1 : env->scale,
                                       .now_ns = TC_TIME_NONE,
                                       .expires_ns = INT64_MAX};
     return d->init(state, env);

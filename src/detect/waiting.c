@@ -4,6 +4,7 @@
 bool tc__waiting_init(struct tc_waiting *q, struct tc_arena *arena, const struct tc_window *window,
                       size_t max, tc_waiting_before_fn before)
 {
+    max = tc_detector_room(window->base, max);
     *q = (struct tc_waiting){
         .window = window, .before = before, .max = max, .next_ns = TC_WAITING_NEVER};
     q->items = tc_new(arena, struct tc_wait, max);

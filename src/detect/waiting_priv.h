@@ -52,7 +52,8 @@ struct tc_waiting {
     bool running;        /* what is added during a walk goes to the end and is visited next time */
 };
 
-/* A queue for at most `max` records of a window. False when the arena is full. */
+/* A queue for at most `max` records, times the scale, of a window that is open. False when the
+ * arena is full. */
 bool tc__waiting_init(struct tc_waiting *q, struct tc_arena *arena, const struct tc_window *window,
                       size_t max, tc_waiting_before_fn before);
 /* Adds a record that does not wait yet. False when the queue is full. */

@@ -110,6 +110,7 @@ bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
                             .next = base->windows,
                             .lost_ns = INT64_MIN};
     base->windows = w;
+    ring_bytes = tc_detector_room(base, ring_bytes);
     size_t records = ring_bytes / TC_WINDOW_RECORD_BYTES(type->size, type->text_min);
     size_t keys = 0;
     while (keys < TC_RECORD_KEYS_MAX && type->keys[keys][0].size > 0) {

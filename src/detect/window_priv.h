@@ -108,7 +108,7 @@ struct tc_window {
 
 /*
  * A window of the detector: the engine lets go of what was last seen kept_ns ago or is pushed out
- * of ring_bytes, and counts the latter. False when the detector's arena is full.
+ * of ring_bytes times the scale, and counts the latter. False when the detector's arena is full.
  */
 bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
                      const struct tc_record_type *type, size_t ring_bytes, int64_t kept_ns);

@@ -30,14 +30,15 @@
 #define STATEMENT_KINDS \
     (~(TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | TC_EVENT_BIT(TC_EVENT_SXID)))
 
-struct tc_directory *tc_directory_create(enum tc_statements statements)
+struct tc_directory *tc_directory_create(enum tc_statements statements, uint32_t scale)
 {
     struct tc_directory *d = calloc(1, sizeof *d);
     if (d == NULL) {
         return NULL;
     }
     d->keeps = statements;
-    d->block = tc_block_new(ARENA_BYTES);
+    d->scale = scale == 0 ? 1 : scale;
+    d->block = tc_block_new(d->scale * ARENA_BYTES);
     if (d->block == NULL) {
         free(d);
         return NULL;
@@ -59,8 +60,9 @@ void tc_directory_reset(struct tc_directory *d)
 {
     struct tc_arena *a = &d->arena;
     struct tc__tables *by = &d->tables;
+    uint32_t scale = d->scale;
     /* Anew: to rewind it would have ASan mark all of it, only to have the tables unmark it. */
-    tc_arena_init(a, "directory", d->block->bytes, ARENA_BYTES);
+    tc_arena_init(a, "directory", d->block->bytes, d->scale * ARENA_BYTES);
     tc__nodes_moved(&d->nodes);
     d->gpus.last_id = 0;
     d->gpus.heard = NULL;
@@ -68,14 +70,18 @@ void tc_directory_reset(struct tc_directory *d)
     d->tables = (struct tc__tables){0};
     d->tidy = (struct tc__tidy){0};
     d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
-    d->order =
-        tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
-    bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, NODES_MAX, NODE_TEXT_BYTES, by) &&
-              tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES, by) &&
-              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, RANK_TEXT_BYTES, by) &&
-              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, POD_TEXT_BYTES, by) &&
-              tc__table_init(&d->statements.table, &tc__statement_kind, a, STATEMENTS_MAX,
-                             STATEMENT_TEXT_BYTES, by);
+    d->order = tc_arena_alloc_raw(a, (size_t)2 * scale * STATEMENTS_MAX * sizeof *d->order,
+                                  alignof(struct tc_sort_pair));
+    bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, scale * NODES_MAX,
+                             scale * NODE_TEXT_BYTES, by) &&
+              tc__table_init(&d->gpus.table, &tc__gpu_kind, a, scale * GPUS_MAX,
+                             scale * GPU_TEXT_BYTES, by) &&
+              tc__table_init(&d->places.ranks, &tc__rank_kind, a, scale * RANKS_MAX,
+                             scale * RANK_TEXT_BYTES, by) &&
+              tc__table_init(&d->places.pods, &tc__pod_kind, a, scale * PODS_MAX,
+                             scale * POD_TEXT_BYTES, by) &&
+              tc__table_init(&d->statements.table, &tc__statement_kind, a, scale * STATEMENTS_MAX,
+                             scale * STATEMENT_TEXT_BYTES, by);
     TC_ASSERT(ok && d->order != NULL); /* ARENA_BYTES is enough */
 }
 

@@ -31,8 +31,9 @@ enum tc_statements {
     TC_STATEMENTS_LATEST, /* input without an end: those not made for longest are forgotten */
 };
 
-/* NULL when there is no memory. Takes address space at once, memory as it is needed. */
-struct tc_directory *tc_directory_create(enum tc_statements statements);
+/* NULL when there is no memory. Takes address space at once, memory as it is needed: for a cluster
+ * of so many times 10,000 GPUs. */
+struct tc_directory *tc_directory_create(enum tc_statements statements, uint32_t scale);
 void tc_directory_destroy(struct tc_directory *d);
 /* As after create. */
 void tc_directory_reset(struct tc_directory *d);

@@ -199,6 +199,7 @@ struct tc_directory {
     const struct tc_gpu *gpu;   /* of the last event */
     struct tc__statements statements;
     enum tc_statements keeps;
+    uint32_t scale; /* at least 1 */
 };
 
 #endif

@@ -41,6 +41,7 @@ struct lane {
 
 struct tc_engine {
     struct tc_engine_out out;
+    uint32_t scale; /* of all memory: at least 1 */
     struct slot slots[DETECTORS_MAX];
     size_t slot_count;
     struct slot *wanted[TC_EVENT_KIND_COUNT][DETECTORS_MAX]; /* NULL-terminated, dispatch order */
@@ -122,10 +123,11 @@ static tc_status start_slot(struct tc_engine *e, struct slot *s)
         .scratch = &e->scratch,
         .xids = &e->xids,
         .lag_ns = e->out.lag_ns,
+        .scale = e->scale,
     };
     tc_arena_fini(&s->window);
     tc_block_clear(s->block);
-    tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, d->arena_bytes);
+    tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, e->scale * d->arena_bytes);
     memset(s->state, 0, d->state_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
         memcpy((char *)s->state + d->params[i].offset, &s->params[i], sizeof s->params[i]);
@@ -139,7 +141,7 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     *s = (struct slot){.detector = d, .enabled = true, .engine = e};
     s->sink = (struct tc_sink){emit, s};
     s->state = calloc(1, d->state_bytes);
-    s->block = tc_block_new(d->arena_bytes);
+    s->block = tc_block_new(e->scale * d->arena_bytes);
     if (s->state == NULL || s->block == NULL) {
         return false;
     }
@@ -149,6 +151,14 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     return true;
 }
 
+static uint32_t scale_of(int64_t gpus)
+{
+    int64_t bounded = gpus < 1                    ? TC_ENGINE_GPUS
+                      : gpus > TC_ENGINE_GPUS_MAX ? TC_ENGINE_GPUS_MAX
+                                                  : gpus;
+    return (uint32_t)((bounded + TC_ENGINE_GPUS - 1) / TC_ENGINE_GPUS);
+}
+
 tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **out_engine,
                            struct tc_error *err)
 {
@@ -156,10 +166,11 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
     bool ok = e != NULL;
     if (ok) {
         e->out = *out;
+        e->scale = scale_of(out->gpus);
         e->scratch_block = tc_block_new(SCRATCH_BYTES);
         e->number_block = tc_block_new(SCRATCH_BYTES / 4);
-        e->incident_block = tc_block_new(INCIDENT_ARENA_BYTES);
-        e->directory = tc_directory_create(out->statements);
+        e->incident_block = tc_block_new(e->scale * INCIDENT_ARENA_BYTES);
+        e->directory = tc_directory_create(out->statements, e->scale);
         ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL &&
              e->directory != NULL &&
              (out->told_max == 0 ||
@@ -210,9 +221,9 @@ tc_status tc_engine_reset(struct tc_engine *e)
     tc_arena_fini(&e->incident_arena);
     tc_block_clear(e->incident_block);
     tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
-                         INCIDENT_ARENA_BYTES);
+                         e->scale * INCIDENT_ARENA_BYTES);
     tc_lru_reset(&e->told);
-    if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES,
+    if (!tc_incidents_init(&e->incidents, &e->incident_arena, e->scale * INCIDENT_BYTES,
                            e->out.told_max == 0 ? NULL : &e->told)) {
         return TC_E_NOMEM;
     }
@@ -532,6 +543,15 @@ void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
     if (index < e->slot_count) {
         tc_detector_stats(e->slots[index].detector, e->slots[index].state, out);
     }
+}
+
+size_t tc_engine_detector_budget(const struct tc_engine *e, size_t index)
+{
+    if (index >= e->slot_count) {
+        return 0;
+    }
+    const struct tc_detector *d = e->slots[index].detector;
+    return e->scale * d->arena_bytes + d->state_bytes;
 }
 
 uint32_t tc_engine_detector_presser(const struct tc_engine *e, size_t index)

@@ -25,6 +25,11 @@
 
 struct tc_engine;
 
+/* Detectors and directory have memory for clusters of so many GPUs, or for as many times as many as
+ * is said: address space at once, and pages as they are used. */
+#define TC_ENGINE_GPUS 10000
+#define TC_ENGINE_GPUS_MAX (16 * TC_ENGINE_GPUS)
+
 /* Called for every verdict that is new or changed. A failure stops the feed. */
 struct tc_engine_out {
     tc_verdict_fn verdict;
@@ -36,6 +41,7 @@ struct tc_engine_out {
      * in order. */
     int64_t lag_ns;
     enum tc_statements statements; /* that the directory keeps, for who links the verdicts */
+    int64_t gpus;                  /* that memory is enough for; 0: TC_ENGINE_GPUS */
     size_t told_max;               /* incidents of which is remembered what was told; 0: of none */
 };
 
@@ -102,6 +108,8 @@ void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
 /* Of one detector, by its index in tc_detectors(). */
 void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
                               struct tc_detector_stats *out);
+/* The most memory that it may take. */
+size_t tc_engine_detector_budget(const struct tc_engine *e, size_t index);
 /* The number of the sender that takes the most of its memory, once that was full; 0. */
 uint32_t tc_engine_detector_presser(const struct tc_engine *e, size_t index);
 

@@ -39,6 +39,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
                                   .context = l,
                                   .lag_ns = TC__LAG_NS,
                                   .statements = TC_STATEMENTS_LATEST,
+                                  .gpus = l->config.gpus,
                                   .told_max = l->config.told_max};
     tc_offenders_configure(tc_story_offenders(l->story), &l->config.offenders);
     tc_status status = tc_engine_create(&taken, &l->engine, err);
@@ -73,6 +74,7 @@ void tc_live_configure(struct tc_live *l, const struct tc_live_config *config)
 {
     struct tc_live_config now = *config;
     now.hold_bytes = l->config.hold_bytes;
+    now.gpus = l->config.gpus;
     now.incidents_max = l->config.incidents_max;
     now.told_max = l->config.told_max;
     l->config = now;
@@ -378,9 +380,11 @@ static tc_status pass_time(struct tc_live *l)
 static void settle_later(struct tc_live *l, int64_t first_ns)
 {
     if (l->settle_ns == INT64_MAX) {
-        l->settle_max_ns = first_ns + TC__SETTLE_MAX_NS;
+        l->settle_first_ns = first_ns;
     }
-    l->settle_ns = tc__live_sooner(l->ended_ns + TC__SETTLE_NS, l->settle_max_ns);
+    int64_t quiet_ns = l->settle_found ? TC__SETTLE_FOUND_NS : TC__SETTLE_NS;
+    int64_t most_ns = l->settle_found ? TC__SETTLE_FOUND_MAX_NS : TC__SETTLE_MAX_NS;
+    l->settle_ns = tc__live_sooner(l->ended_ns + quiet_ns, l->settle_first_ns + most_ns);
 }
 
 /*
@@ -395,6 +399,8 @@ static tc_status settle(struct tc_live *l)
     l->settle_ns = INT64_MAX;
     if (l->ended_ns > l->arrived_ns) { /* what the last of them says still waits */
         settle_later(l, l->arrived_ns);
+    } else {
+        l->settle_found = false;
     }
     return l->newest_ns == TC_TIME_NONE ? tc_engine_finish(l->engine, TC_TIME_NONE)
                                         : tc_engine_settle(l->engine);
@@ -412,7 +418,7 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
     return tc__live_publish(l, false);
 }
 
-tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
+tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns, bool found)
 {
     move_clocks(l, now_ns);
     /* What it says waits with what others said, and is all there when the hold is over. Where
@@ -420,6 +426,7 @@ tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
     bool waits = tc__reorder_has_present(&l->hold);
     TC_TRY(waits ? release(l) : release_due(l, INT64_MAX - 1, l->clock_ns));
     l->ended_ns = l->arrived_ns + (waits ? l->config.hold_ns : 0);
+    l->settle_found = l->settle_found || found;
     settle_later(l, l->ended_ns);
     return tc__live_publish(l, false);
 }

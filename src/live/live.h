@@ -34,6 +34,7 @@ struct tc_live_config {
     int64_t margin_ns;    /* late events nearer to each other than this are checked together */
     int64_t window_ns;    /* event time behind the engine's up to which late ones are checked */
     size_t hold_bytes;    /* memory of held events; when full the hold is cut short */
+    int64_t gpus;         /* that detectors have memory for: see tc_engine_out */
     size_t incidents_max; /* kept for stories between two events, while one is judged up to twice as
                              many; resolved ones, then the least severe and then the oldest go
                              first */
@@ -50,6 +51,7 @@ struct tc_live_config {
                              .margin_ns = 900 * TC_SECOND,                     \
                              .window_ns = 86400 * TC_SECOND,                   \
                              .hold_bytes = (size_t)8 << 20,                    \
+                             .gpus = TC_ENGINE_GPUS,                           \
                              .incidents_max = 4096,                            \
                              .told_max = 262144,                               \
                              .offenders = {.count = 3,                         \
@@ -96,7 +98,7 @@ void tc_live_destroy(struct tc_live *l);
 
 /* For knobs and for turning patterns on and off, before the first event; counts at any time. */
 struct tc_engine *tc_live_engine(struct tc_live *l);
-/* New times (SIGHUP); hold_bytes, incidents_max and told_max stay as they are. */
+/* New times (SIGHUP); gpus, hold_bytes, incidents_max and told_max stay as they are. */
 void tc_live_configure(struct tc_live *l, const struct tc_live_config *config);
 
 /*
@@ -127,9 +129,10 @@ TC_CHECKED tc_status tc_live_feed_undated(struct tc_live *l, const struct tc_eve
 /*
  * A file that was given whole (an upload) ends: a second after its events have waited, if no other
  * file ended by then, what can be said of dumps is said. Where files go on and on, that happens
- * every five seconds, and once more for the last of them.
+ * every five seconds, and once more for the last of them. `found`: a source of this daemon or of
+ * one that forwards found it, and those of other nodes may come later: six seconds, and twenty.
  */
-TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns);
+TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns, bool found);
 /* Our clock shows now_ns: hands over what has waited long enough, lets time pass, tells. */
 TC_CHECKED tc_status tc_live_advance(struct tc_live *l, int64_t now_ns);
 /* When tc_live_advance should be called next, on our clock. */

@@ -27,6 +27,10 @@
  * the first of them. */
 #define TC__SETTLE_NS TC_SECOND
 #define TC__SETTLE_MAX_NS (5 * TC_SECOND)
+/* The same for those that daemons found: each looks at its folders every two seconds, twice before
+ * it takes a file, and what it forwards may wait. */
+#define TC__SETTLE_FOUND_NS (6 * TC_SECOND)
+#define TC__SETTLE_FOUND_MAX_NS (20 * TC_SECOND)
 /* Linking costs with the incidents, so the pause between two grows with them: 4,096 pause 21 ms. */
 #define TC__LINK_PAUSE_NS(count) ((int64_t)(count)*5000)
 
@@ -62,8 +66,9 @@ struct tc_live {
     int64_t newest_ns; /* of events about the present; TC_TIME_NONE */
     int64_t newest_passed_ns;
     int64_t settle_ns; /* when files that ended are settled, on the arrival clock; INT64_MAX */
-    int64_t settle_max_ns;
-    int64_t ended_ns; /* when what the last of them says has waited, on the same clock */
+    int64_t settle_first_ns; /* when the first of them had waited */
+    bool settle_found;       /* one of them was found by a daemon */
+    int64_t ended_ns;        /* when what the last of them says has waited, on the same clock */
     bool replaying;
     bool handed;   /* an event went to the engine since its last tick */
     bool urgent;   /* something opened or was resolved since it was told */

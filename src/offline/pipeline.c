@@ -40,7 +40,7 @@ tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the verdicts");
     }
     struct tc_engine_out out = {
-        .verdict = add_verdict, .context = o, .statements = TC_STATEMENTS_FIRST};
+        .verdict = add_verdict, .context = o, .statements = TC_STATEMENTS_FIRST, .gpus = o->gpus};
     return tc_engine_create(&out, &o->engine, err);
 }
 

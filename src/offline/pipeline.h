@@ -24,6 +24,7 @@ struct tc_lane;
 
 /* Zeroed is empty. Invariant: engine and story exist once tc_offline_prepare has succeeded. */
 struct tc_offline {
+    int64_t gpus;   /* that detectors have memory for: see tc_engine_out; 0: as many as usual */
     size_t threads; /* 0: as many as there are processors, up to two */
     struct tc_engine *engine;
     struct tc_story *story;

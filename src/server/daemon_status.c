@@ -59,7 +59,7 @@ static tc_status count_open(void *context, const struct tc_verdict *v)
 static void refresh_patterns(struct tc_live *live)
 {
     size_t count = 0;
-    const struct tc_detector *const *all = tc_detectors(&count);
+    (void)tc_detectors(&count);
     const struct tc_engine *engine = tc_live_engine(live);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
@@ -69,8 +69,7 @@ static void refresh_patterns(struct tc_live *live)
         tc_pattern_set(i, TC_PATTERN_LATE, stats.late);
         tc_pattern_set(i, TC_PATTERN_IGNORED, stats.ignored);
         tc_pattern_set(i, TC_PATTERN_ENABLED, enabled);
-        tc_pattern_set(i, TC_PATTERN_BUDGET,
-                       enabled ? all[i]->arena_bytes + all[i]->state_bytes : 0);
+        tc_pattern_set(i, TC_PATTERN_BUDGET, enabled ? tc_engine_detector_budget(engine, i) : 0);
     }
     tc_open_incidents_reset();
     if (tc_live_list(live, SIZE_MAX, count_open, NULL) != TC_OK) {

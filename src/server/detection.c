@@ -109,6 +109,7 @@ static void live_config(const struct tc_config *c, struct tc_live_config *out)
         .margin_ns = c->detection_recheck_margin,
         .window_ns = c->detection_recheck_window,
         .hold_bytes = (size_t)c->detection_hold_bytes,
+        .gpus = c->detection_gpus,
         .incidents_max = (size_t)c->detection_incidents,
         .offenders = {.count = c->detection_offenders_enabled ? c->detection_offenders_count : 0,
                       .window_ns = c->detection_offenders_window,
@@ -329,9 +330,9 @@ tc_status tc_detection_begin_batch(struct tc_detection *d, const struct tc_chunk
     return TC_OK;
 }
 
-tc_status tc_detection_end_file(struct tc_detection *d, int64_t arrival_ns)
+tc_status tc_detection_end_file(struct tc_detection *d, int64_t arrival_ns, bool found)
 {
-    return tc_live_end_of_file(d->live, arrival_ns);
+    return tc_live_end_of_file(d->live, arrival_ns, found);
 }
 
 void tc_detection_begin_replay(struct tc_detection *d)

@@ -59,7 +59,7 @@ void tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
 TC_CHECKED tc_status tc_detection_begin_batch(struct tc_detection *d, const struct tc_chunk *first);
 TC_CHECKED tc_status tc_detection_feed(struct tc_detection *d, const struct tc_event *ev,
                                        int64_t arrival_ns, bool past);
-TC_CHECKED tc_status tc_detection_end_file(struct tc_detection *d, int64_t arrival_ns);
+TC_CHECKED tc_status tc_detection_end_file(struct tc_detection *d, int64_t arrival_ns, bool found);
 /* Time that detection may take from now on until it says TC_E_AGAIN; 0: as much as it needs. */
 void tc_detection_budget(struct tc_detection *d, int64_t ns);
 bool tc_detection_is_spent(const struct tc_detection *d);

@@ -61,6 +61,13 @@ int64_t tc_batch_taken(const struct tc_batch *batch)
                                                                          : batch->arrival_ns;
 }
 
+bool tc_batch_is_found(struct tc_slice name)
+{
+    struct tc_batch_said said;
+    struct tc_error err;
+    return tc_batch_name_read(name, &said, &err) == TC_OK && said.source.len > 0;
+}
+
 bool tc_batch_is_scrape(struct tc_slice name)
 {
     struct tc_batch_said said;

@@ -38,6 +38,9 @@ TC_CHECKED tc_status tc_batch_name_read(struct tc_slice name, struct tc_batch_sa
 /* When what it holds was taken: its arrival, or that at the daemon that forwarded it. */
 int64_t tc_batch_taken(const struct tc_batch *batch);
 
+/* Whether a source found what it holds, of this daemon or of one that forwarded it. */
+bool tc_batch_is_found(struct tc_slice name);
+
 /* Whether a batch of a source is the answer of an exporter: metrics, in Prometheus text. */
 bool tc_batch_is_scrape(struct tc_slice name);
 

@@ -218,7 +218,7 @@ static void feed(struct world *w, struct tc_live *l, enum attack attack)
         bool ends = i + 1 == count ||
                     w->replay.events[w->arrivals[i + 1].value].raw.source != ev->raw.source;
         if (dump && ends) {
-            need(tc_live_end_of_file(l, at_ns) == TC_OK, "the end of a file failed", "");
+            need(tc_live_end_of_file(l, at_ns, false) == TC_OK, "the end of a file failed", "");
         }
     }
 }

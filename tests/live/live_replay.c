@@ -130,7 +130,7 @@ static void feed(struct world *w, struct tc_live *l, size_t from, size_t to)
         bool ends =
             i + 1 == to || w->replay.events[w->arrivals[i + 1].value].raw.source != ev->raw.source;
         if (dump && ends) {
-            need(tc_live_end_of_file(l, at_ns) == TC_OK, "the end of a file failed", "");
+            need(tc_live_end_of_file(l, at_ns, false) == TC_OK, "the end of a file failed", "");
         }
     }
 }

@@ -197,7 +197,7 @@ struct tc_harness *tc_harness_create(const struct tc_detector *d,
             chosen ? h->options.value : d->params[i].value;
     }
     assert_true(found);
-    h->directory = must(tc_directory_create(TC_STATEMENTS_NONE));
+    h->directory = must(tc_directory_create(TC_STATEMENTS_NONE, 1));
     struct tc_detector_env env = {
         .arena = &h->window, .directory = h->directory, .scratch = &h->scratch};
     h->init_status = tc_detector_init(d, h->state, &env);

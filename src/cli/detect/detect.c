@@ -97,6 +97,23 @@ static int take_knob(void *args, const struct tc_option *option, const char *val
     return TC_GO_ON;
 }
 
+/* The engine takes its memory once, so this goes before the options that need it. */
+static int take_gpus(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    (void)option;
+    if (!tc_slice_is_i64(tc_slice_cstr(value), &r->offline.gpus) || r->offline.gpus < 1 ||
+        r->offline.gpus > TC_ENGINE_GPUS_MAX) {
+        tc_say("detect", "--gpus %s: give a number from 1 to %d", value, TC_ENGINE_GPUS_MAX);
+        return TC_EXIT_BAD;
+    }
+    if (r->offline.engine != NULL) {
+        tc_say("detect", "--gpus %s: give it before --only, --disable, --set and --xid", value);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
 /* NAME=FILE says whose file it is, NAME alone which stories are wanted. */
 static int take_node(void *args, const struct tc_option *option, const char *value)
 {
@@ -169,6 +186,10 @@ static const struct tc_option OPTIONS[] = {
     TC_TAKEN("xid", "ENTRY", take_xid,
              "What is known here of an Xid, before the built-in catalogue: \"145 hardware fatal: "
              "drain the node and return the board\", as in detection.xids. May be repeated."),
+    TC_TAKEN(
+        "gpus", "N", take_gpus,
+        "How many GPUs the cluster has, when they are more than 10,000: patterns may keep more "
+        "then, as with detection.gpus."),
     TC_TAKEN("offenders", "COUNT/TIME", take_offenders,
              "Say of what has failed so often within that time, and was well in between, that it "
              "is to be returned. Default: 3/7d. off: say nothing of it."),
@@ -286,6 +307,7 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
 {
     size_t count = 0;
     uint64_t late = 0;
+    bool any_full = false;
     const struct tc_detector *const *all = tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
@@ -294,7 +316,11 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
         if (stats.dropped > 0) {
             (void)tc_format(b, "; {} dropped {} from its full window", all[i]->name,
                             counted(stats.dropped, "record"));
+            any_full = true;
         }
+    }
+    if (any_full && r->offline.gpus < TC_ENGINE_GPUS_MAX) {
+        tc_buf_str(b, TC_LIT("; --gpus makes room for more"));
     }
     late = late < counts->late ? late : counts->late; /* two patterns may miss the same event */
     if (late > 0) {

@@ -208,7 +208,7 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         struct nccl_op *op = &e->ops[o];
-        if (!op->is_p2p || op->target_count > 0 || e->target_count == NCCL_TARGETS_MAX) {
+        if (!op->is_p2p || op->target_count > 0 || e->target_count == e->most_targets) {
             continue;
         }
         const struct nccl_record *r = tc__nccl_pending(e, op->first);

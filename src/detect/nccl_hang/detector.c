@@ -66,6 +66,7 @@ tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink
 {
     struct nccl_all jobs;
     st->dirty = false;
+    st->unjudged = st->unjudged && !all;
     tc__nccl_collect(st, &jobs);
     for (bool found = true; found;) {
         struct nccl_eval eval = {0};

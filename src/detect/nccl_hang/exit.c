@@ -26,6 +26,8 @@ struct ended {
 };
 
 struct nccl_exits {
+    size_t places_most;
+    size_t pods_most;
     struct place *places;
     uint32_t place_count;
     struct tc_map place_index;
@@ -46,10 +48,12 @@ struct nccl_exits *tc__exits_create(struct tc_detector_base *base)
         return NULL;
     }
     x->ignored = &base->ignored;
-    x->places = tc_new(arena, struct place, PLACES_MAX);
-    x->pods = tc_new(arena, struct ended, PODS_MAX);
-    bool ok = x->pods != NULL && tc_map_init(&x->place_index, arena, PLACES_MAX) &&
-              tc_map_init(&x->pod_index, arena, PODS_MAX);
+    x->places_most = tc_detector_room(base, PLACES_MAX);
+    x->pods_most = tc_detector_room(base, PODS_MAX);
+    x->places = tc_new(arena, struct place, x->places_most);
+    x->pods = tc_new(arena, struct ended, x->pods_most);
+    bool ok = x->pods != NULL && tc_map_init(&x->place_index, arena, x->places_most) &&
+              tc_map_init(&x->pod_index, arena, x->pods_most);
     return ok ? x : NULL;
 }
 
@@ -90,7 +94,7 @@ static void on_place(struct nccl_exits *x, const struct tc_scope *s)
     }
     struct place *p = find_place(x, job, s->rank);
     if (p == NULL) {
-        if (x->place_count == PLACES_MAX ||
+        if (x->place_count == x->places_most ||
             !tc_map_add(&x->place_index, tc_hash_mix(job, (uint64_t)s->rank), x->place_count + 1,
                         0)) {
             (*x->ignored)++;
@@ -107,7 +111,7 @@ static void note_end(struct nccl_exits *x, uint64_t name, bool is_job, int64_t t
 {
     struct ended *e = find_end(x, name);
     if (e == NULL) {
-        if (x->pod_count == PODS_MAX || !tc_map_add(&x->pod_index, name, x->pod_count + 1, 0)) {
+        if (x->pod_count == x->pods_most || !tc_map_add(&x->pod_index, name, x->pod_count + 1, 0)) {
             (*x->ignored)++;
             return;
         }

@@ -158,7 +158,7 @@ static size_t add_unnumbered(const struct nccl_draft *d, struct tc_sort_pair *ou
 static size_t name_culprits(const struct nccl_draft *d)
 {
     /* The second half of st->pending is free once the records are sorted. */
-    struct tc_sort_pair *pairs = d->st->pending + NCCL_PENDING_MAX;
+    struct tc_sort_pair *pairs = d->st->pending + d->st->most.pending;
     size_t count = 0;
     for (uint32_t c = 0; c < d->e->culprit_count; c++) {
         if ((d->said->culprits >> c & 1) != 0) {

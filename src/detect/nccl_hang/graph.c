@@ -45,7 +45,7 @@ static struct nccl_record *record_of(const struct tc_sort_pair *p)
 /* By job, group, kind and sequence id, then by rank and peer: two stable passes. */
 static void sort_pending(const struct nccl_hang *st, uint32_t count)
 {
-    struct tc_sort_pair *scratch = st->pending + NCCL_PENDING_MAX;
+    struct tc_sort_pair *scratch = st->pending + st->most.pending;
     for (uint32_t i = 0; i < count; i++) {
         st->pending[i].key = order_key(record_of(&st->pending[i]));
     }
@@ -63,7 +63,7 @@ void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
     int64_t last_rank = -1;
     bool out_of_order = false;
     struct tc_sort_pair *next = st->pending;
-    const struct tc_sort_pair *end = next + NCCL_PENDING_MAX;
+    const struct tc_sort_pair *end = next + st->most.pending;
     struct nccl_record *r = tc_ring_at(&st->records, pos);
     for (; r != NULL; r = tc_ring_follow(&st->records, r, &pos)) {
         if (r->state == TC_NCCL_COMPLETED) {
@@ -108,6 +108,7 @@ static bool make_room(struct nccl_hang *st, struct nccl_eval *e)
 {
     e->ops = st->ops;
     e->targets = st->targets;
+    e->most_targets = st->most.targets;
     e->lists = st->lists;
     e->created = st->created;
     e->blamed = tc_new(&st->eval, struct nccl_blamed, st->rank_count);
@@ -125,7 +126,7 @@ static inline uint32_t list_rank(struct nccl_eval *e, uint32_t at, const struct 
 
 static void add_target(struct nccl_eval *e, struct nccl_op *op, struct nccl_target t)
 {
-    if (e->target_count < NCCL_TARGETS_MAX) {
+    if (e->target_count < e->most_targets) {
         e->targets[e->target_count++] = t;
         op->target_count++;
     } else {

@@ -20,6 +20,7 @@ struct heard {
 struct nccl_nodes {
     const struct tc_directory *directory;
     struct heard *items;
+    size_t most;
     uint32_t count;
     struct tc_map index;
     uint64_t *ignored; /* those for which there was no room count there */
@@ -34,8 +35,9 @@ struct nccl_nodes *tc__nodes_create(struct tc_detector_base *base,
     }
     n->directory = directory;
     n->ignored = &base->ignored;
-    n->items = tc_new(base->arena, struct heard, NODES_MAX);
-    return n->items != NULL && tc_map_init(&n->index, base->arena, NODES_MAX) ? n : NULL;
+    n->most = tc_detector_room(base, NODES_MAX);
+    n->items = tc_new(base->arena, struct heard, n->most);
+    return n->items != NULL && tc_map_init(&n->index, base->arena, n->most) ? n : NULL;
 }
 
 static uint64_t node_hash(struct tc_slice node)
@@ -69,7 +71,7 @@ static void note(struct nccl_nodes *n, uint64_t name, const struct tc_event *ev,
 {
     struct heard *h = find(n, name);
     if (h == NULL) {
-        if (n->count == NODES_MAX || !tc_map_add(&n->index, name, n->count + 1, 0)) {
+        if (n->count == n->most || !tc_map_add(&n->index, name, n->count + 1, 0)) {
             (*n->ignored)++;
             return;
         }

@@ -185,6 +185,19 @@ struct nccl_sizes {
     uint32_t count;
 };
 
+/* Bounds that grow with the cluster; those of groups and jobs do not, for a record's place has bits
+ * for so many. */
+struct nccl_most {
+    size_t ranks;
+    size_t seats;
+    size_t statuses;
+    size_t pending;
+    size_t targets;
+    size_t ring_bytes;
+    size_t names_bytes;
+    size_t eval_bytes;
+};
+
 struct nccl_hang {
     struct tc_detector_base base;
     int64_t threshold_ns; /* knobs */
@@ -195,6 +208,7 @@ struct nccl_hang {
     struct nccl_nodes *nodes; /* where culprits run: place_priv.h */
     struct nccl_sizes sizes;
 
+    struct nccl_most most;
     struct tc_arena names; /* strings of ranks and groups */
     struct tc_arena eval;  /* one analysis at a time */
 
@@ -218,11 +232,11 @@ struct nccl_hang {
     uint64_t indexed;
 
     /* Of the analysis, taken once because they need no zeroing. */
-    struct tc_sort_pair *pending; /* two arrays of NCCL_PENDING_MAX */
-    struct nccl_op *ops;          /* NCCL_PENDING_MAX */
-    uint32_t *lists;              /* NCCL_PENDING_MAX */
-    int64_t *created;             /* NCCL_PENDING_MAX */
-    struct nccl_target *targets;  /* NCCL_TARGETS_MAX */
+    struct tc_sort_pair *pending; /* two arrays of most.pending */
+    struct nccl_op *ops;          /* most.pending */
+    uint32_t *lists;              /* most.pending */
+    int64_t *created;             /* most.pending */
+    struct nccl_target *targets;  /* most.targets */
     struct nccl_open *open;       /* by serial, modulo NCCL_OPEN_MAX */
     uint32_t open_serial;         /* of the last one opened */
     struct nccl_desk *desk;
@@ -238,6 +252,7 @@ struct nccl_hang {
     bool ends;             /* the input does: dumps are complete */
     bool settles;          /* dumps of one hang come one by one: not judged by their age */
     bool dirty;            /* something hangs that was not analysed yet */
+    bool unjudged;         /* records of dumps came since all of them were judged */
     uint64_t lost;         /* pending records of those windows */
     uint64_t restarts;     /* windows dropped because a table was full */
     struct tc_quota quota; /* of the tables */
@@ -384,6 +399,7 @@ struct nccl_eval {
     int64_t *created; /* beside lists: issue of the rank's oldest pending record there */
     uint32_t list_count;
     struct nccl_target *targets;
+    size_t most_targets;
     uint32_t target_count;
     struct nccl_blamed *blamed; /* by rank index */
     uint32_t *rank_ops_at;      /* CSR: operations a rank takes part in */

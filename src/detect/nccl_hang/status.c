@@ -30,8 +30,8 @@ bool tc__nccl_on_status(struct nccl_hang *st, const struct tc_event *ev)
     uint32_t rank = (uint32_t)(r - st->ranks);
     struct nccl_status *s = find_status(st, rank, ev->status.pg_id);
     if (s == NULL) {
-        if (st->status_count == NCCL_STATUS_MAX ||
-            !tc__quota_admits(&st->quota, st->base.sender, st->status_count, NCCL_STATUS_MAX) ||
+        if (st->status_count == st->most.statuses ||
+            !tc__quota_admits(&st->quota, st->base.sender, st->status_count, st->most.statuses) ||
             !tc_map_add(&st->status_index, status_hash(rank, ev->status.pg_id),
                         st->status_count + 1, 0)) {
             return false;

@@ -7,7 +7,7 @@
 static bool admits(struct nccl_hang *st, size_t count, size_t max)
 {
     return tc__quota_admits(&st->quota, st->base.sender, count, max) &&
-           tc__quota_admits(&st->quota, st->base.sender, st->names.used, NCCL_NAMES_BYTES);
+           tc__quota_admits(&st->quota, st->base.sender, st->names.used, st->most.names_bytes);
 }
 
 static uint32_t job_of(struct nccl_hang *st, struct tc_slice job)
@@ -36,7 +36,7 @@ static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
             return (uint32_t)(v - 1);
         }
     }
-    if (st->rank_count == NCCL_RANKS_MAX || !admits(st, st->rank_count, NCCL_RANKS_MAX) ||
+    if (st->rank_count == st->most.ranks || !admits(st, st->rank_count, st->most.ranks) ||
         !tc_map_add(&st->rank_index, hash, st->rank_count + 1, 0)) {
         return NCCL_NONE;
     }
@@ -100,8 +100,8 @@ uint32_t tc__nccl_seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
     }
     struct nccl_group *g = &st->groups[group];
     uint32_t r = rank_of(st, g->job, rank);
-    if (r == NCCL_NONE || st->seat_count == NCCL_SEATS_MAX ||
-        !admits(st, st->seat_count, NCCL_SEATS_MAX) ||
+    if (r == NCCL_NONE || st->seat_count == st->most.seats ||
+        !admits(st, st->seat_count, st->most.seats) ||
         !tc_map_add(&st->seat_index, seat_hash(group, rank), st->seat_count + 1, 0)) {
         return NCCL_NONE;
     }

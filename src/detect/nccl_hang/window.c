@@ -6,36 +6,51 @@
 
 #define SHORT_CALL 64 /* see tc_copy_64 */
 
+static void set_bounds(struct nccl_hang *st)
+{
+    const struct tc_detector_base *base = &st->base;
+    st->most = (struct nccl_most){
+        .ranks = tc_detector_room(base, NCCL_RANKS_MAX),
+        .seats = tc_detector_room(base, NCCL_SEATS_MAX),
+        .statuses = tc_detector_room(base, NCCL_STATUS_MAX),
+        .pending = tc_detector_room(base, NCCL_PENDING_MAX),
+        .targets = tc_detector_room(base, NCCL_TARGETS_MAX),
+        .ring_bytes = tc_detector_room(base, NCCL_RING_BYTES),
+        .names_bytes = tc_detector_room(base, NCCL_NAMES_BYTES),
+        .eval_bytes = tc_detector_room(base, NCCL_EVAL_BYTES),
+    };
+}
+
 static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
 {
-    st->ranks = tc_new(a, struct nccl_rank, NCCL_RANKS_MAX);
+    st->ranks = tc_new(a, struct nccl_rank, st->most.ranks);
     st->groups = tc_new(a, struct nccl_group, NCCL_GROUPS_MAX);
-    st->seats = tc_new(a, struct nccl_seat, NCCL_SEATS_MAX);
-    st->statuses = tc_new(a, struct nccl_status, NCCL_STATUS_MAX);
-    st->pending = tc_new(a, struct tc_sort_pair, (size_t)2 * NCCL_PENDING_MAX);
-    st->ops = tc_new(a, struct nccl_op, NCCL_PENDING_MAX);
-    st->lists = tc_new(a, uint32_t, NCCL_PENDING_MAX);
-    st->created = tc_new(a, int64_t, NCCL_PENDING_MAX);
-    st->targets = tc_new(a, struct nccl_target, NCCL_TARGETS_MAX);
+    st->seats = tc_new(a, struct nccl_seat, st->most.seats);
+    st->statuses = tc_new(a, struct nccl_status, st->most.statuses);
+    st->pending = tc_new(a, struct tc_sort_pair, 2 * st->most.pending);
+    st->ops = tc_new(a, struct nccl_op, st->most.pending);
+    st->lists = tc_new(a, uint32_t, st->most.pending);
+    st->created = tc_new(a, int64_t, st->most.pending);
+    st->targets = tc_new(a, struct nccl_target, st->most.targets);
     st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
     st->desk = tc_new(a, struct nccl_desk, 1);
     int32_t *ints = tc_new(a, int32_t, (size_t)5 * TC_VERDICT_RANKS_MAX);
     uint32_t *named = tc_new(a, uint32_t, TC_VERDICT_RANKS_MAX);
-    unsigned char *names = tc_new(a, unsigned char, NCCL_NAMES_BYTES);
-    unsigned char *eval = tc_new(a, unsigned char, NCCL_EVAL_BYTES);
+    unsigned char *names = tc_new(a, unsigned char, st->most.names_bytes);
+    unsigned char *eval = tc_new(a, unsigned char, st->most.eval_bytes);
     if (eval == NULL) {
         return false;
     }
     st->desk->ints = ints;
     st->desk->named = named;
-    tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, NCCL_NAMES_BYTES);
-    tc_arena_init_zeroed(&st->eval, "nccl_hang.eval", eval, NCCL_EVAL_BYTES);
-    return tc_map_init(&st->rank_index, a, NCCL_RANKS_MAX) &&
+    tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, st->most.names_bytes);
+    tc_arena_init_zeroed(&st->eval, "nccl_hang.eval", eval, st->most.eval_bytes);
+    return tc_map_init(&st->rank_index, a, st->most.ranks) &&
            tc_map_init(&st->group_index, a, NCCL_GROUPS_MAX) &&
-           tc_map_init(&st->seat_index, a, NCCL_SEATS_MAX) &&
-           tc_map_init(&st->status_index, a, NCCL_STATUS_MAX) &&
-           tc_ring_init(&st->records, a, NCCL_RING_BYTES) &&
-           tc_map_init(&st->record_index, a, NCCL_RING_BYTES / sizeof(struct nccl_record));
+           tc_map_init(&st->seat_index, a, st->most.seats) &&
+           tc_map_init(&st->status_index, a, st->most.statuses) &&
+           tc_ring_init(&st->records, a, st->most.ring_bytes) &&
+           tc_map_init(&st->record_index, a, st->most.ring_bytes / sizeof(struct nccl_record));
 }
 
 /* The tables are empty. */
@@ -50,11 +65,13 @@ static void forget(struct nccl_hang *st)
     st->aged = TC_RING_NONE;
     st->indexed = TC_RING_NONE;
     st->dirty = false;
+    st->unjudged = false;
 }
 
 tc_status tc__nccl_init(struct nccl_hang *st)
 {
     st->now_ns = TC_TIME_NONE;
+    set_bounds(st);
     if (!make_tables(st, st->base.arena)) {
         return TC_E_NOMEM;
     }
@@ -217,6 +234,7 @@ static inline struct nccl_record *push_record(struct nccl_hang *st, const struct
     r->is_p2p = n->is_p2p;
     r->is_send = n->is_send;
     r->from_dump = n->from_dump;
+    st->unjudged |= n->from_dump;
     r->timed_out = n->timed_out;
     r->len.op = (uint16_t)c->op.len;
     r->len.sizes = (uint16_t)c->sizes.len;
@@ -298,6 +316,16 @@ static int64_t age_of(const struct nccl_hang *st, int64_t created_ns)
     return tc_time_is_date(created_ns) ? st->now_ns - created_ns : 0;
 }
 
+/* What was held when time moved on by hours, as when files of long ago come before the first that
+ * tells of now, is judged before it goes. */
+static tc_status judge_expiring(struct nccl_hang *st, const struct tc_sink *out)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct nccl_record *r = tc_ring_oldest(&st->records, &pos);
+    bool is_expiring = r != NULL && age_of(st, r->created_ns) > st->retention_ns;
+    return is_expiring && st->unjudged ? tc__nccl_evaluate(st, true, out) : TC_OK;
+}
+
 static void expire(struct nccl_hang *st)
 {
     uint64_t pos = TC_RING_NONE;
@@ -321,7 +349,7 @@ static void expire(struct nccl_hang *st)
 static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struct tc_scope *s)
 {
     struct nccl_rank *r = &st->ranks[seat->rank];
-    if (!tc__quota_admits(&st->quota, st->base.sender, st->names.used, NCCL_NAMES_BYTES)) {
+    if (!tc__quota_admits(&st->quota, st->base.sender, st->names.used, st->most.names_bytes)) {
         (void)tc__quota_refused(&st->quota);
         r->seen = true;
         return;
@@ -428,14 +456,16 @@ static tc_status make_room(struct nccl_hang *st, const struct tc_sink *out)
     return TC_OK;
 }
 
-static void move_clock(struct nccl_hang *st, int64_t time_ns)
+static tc_status move_clock(struct nccl_hang *st, int64_t time_ns, const struct tc_sink *out)
 {
     if (time_ns > st->now_ns) {
         st->now_ns = time_ns;
     }
     if (st->now_ns >= st->next_expiry_ns) {
+        TC_TRY(judge_expiring(st, out));
         expire(st);
     }
+    return TC_OK;
 }
 
 TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
@@ -445,7 +475,7 @@ TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_even
         st->base.ignored++;
         return TC_OK;
     }
-    move_clock(st, ev->time_ns);
+    TC_TRY(move_clock(st, ev->time_ns, out));
     for (int attempt = 0; attempt < 2; attempt++) {
         bool kept = ev->kind == TC_EVENT_NCCL_GROUP    ? on_group(st, ev)
                     : ev->kind == TC_EVENT_NCCL_STATUS ? tc__nccl_on_status(st, ev)
@@ -466,7 +496,7 @@ static TC_SELDOM tc_status on_unusual_record(struct nccl_hang *st, const struct 
         st->base.ignored++;
         return TC_OK;
     }
-    move_clock(st, ev->time_ns);
+    TC_TRY(move_clock(st, ev->time_ns, out));
     struct nccl_seat *s = look_up_seat(st, ev);
     if (s == NULL) {
         TC_TRY(make_room(st, out));

@@ -297,7 +297,8 @@ static tc_status on_worker(struct state *st, const struct tc_scope *s, const str
     if (s->pod.len == 0 || !tc__scope_fits(s) || is_worker(st, &pod)) {
         return TC_OK;
     }
-    if (st->worker_count == WORKERS_MAX || !tc_map_add(&st->workers, worker_hash(&pod), 1, 0)) {
+    if (st->worker_count == tc_detector_room(&st->base, WORKERS_MAX) ||
+        !tc_map_add(&st->workers, worker_hash(&pod), 1, 0)) {
         st->base.ignored++;
         return TC_OK;
     }
@@ -447,7 +448,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
         EVICTION_KEPT_NS > 2 * st->window_ns ? EVICTION_KEPT_NS : 2 * st->window_ns;
     st->newest_eviction_ns = INT64_MIN;
     bool ok =
-        tc_map_init(&st->workers, st->base.arena, WORKERS_MAX) &&
+        tc_map_init(&st->workers, st->base.arena, tc_detector_room(&st->base, WORKERS_MAX)) &&
         tc__window_open(&st->runs, &st->base, &RUN, RUN_RING_BYTES, runs_ns) &&
         tc__window_open(&st->evictions, &st->base, &EVICTION, EVICTION_RING_BYTES, evictions_ns);
     return ok ? TC_OK : TC_E_NOMEM;

@@ -92,7 +92,7 @@ const struct strag_hot *tc__strag_hot(const struct straggler *st, const struct s
     const struct tc_gpu *gpu = tc_directory_complete(st->directory, scope);
     for (unsigned i = 0; gpu != NULL && i < TC_GPU_IDS; i++) {
         uint64_t id = tc_gpu_id(gpu, i);
-        const struct strag_hot *hot = &st->hot[id % STRAG_HOT_MAX];
+        const struct strag_hot *hot = &st->hot[id % st->most.hot];
         if (id != 0 && hot->id == id && hot->time_ns >= c->first.time_ns - st->gpu_window_ns &&
             hot->time_ns <= c->last.time_ns + st->gpu_window_ns) {
             return hot;

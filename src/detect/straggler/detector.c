@@ -205,7 +205,7 @@ static void on_throttle(struct straggler *st, const struct tc_event *ev)
         return;
     }
     /* That it is slowed down is kept; that it is not any more does not undo it. */
-    struct strag_hot *hot = &st->hot[gpu->id % STRAG_HOT_MAX];
+    struct strag_hot *hot = &st->hot[gpu->id % st->most.hot];
     if (((uint64_t)bits & STRAG_HOT_BITS) == 0) {
         return;
     }
@@ -241,7 +241,7 @@ static void on_group(struct straggler *st, const struct tc_event *ev)
     if (lane == STRAG_NONE || st->lanes[lane].listed > 0) {
         return;
     }
-    while (listed < STRAG_SLOTS_MAX && tc_rank_list_next(ev->group.ranks, &at, &rank)) {
+    while (listed < st->most.slots && tc_rank_list_next(ev->group.ranks, &at, &rank)) {
         listed++;
     }
     st->lanes[lane].listed = listed;

@@ -355,7 +355,7 @@ static void weigh(struct straggler *st, struct strag_lane *lane, struct strag_co
             pairs[at++] = (struct tc_sort_pair){(uint64_t)c->slots[i].value_ns, i};
         }
     }
-    tc_sort_keys(pairs, pairs + STRAG_SLOTS_MAX, n);
+    tc_sort_keys(pairs, pairs + st->most.slots, n);
     const struct strag_slot *peer = middle_of(st, c, n, waits);
     int64_t middle_ns = peer->value_ns;
     int64_t interval_ns = 0;

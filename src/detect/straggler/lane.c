@@ -38,30 +38,48 @@ static void reset(struct straggler *st)
     tc__quota_reset(&st->quota);
 }
 
+static void set_bounds(struct straggler *st)
+{
+    const struct tc_detector_base *base = &st->base;
+    st->most = (struct strag_most){
+        .jobs = tc_detector_room(base, STRAG_JOBS_MAX),
+        .ranks = tc_detector_room(base, STRAG_RANKS_MAX),
+        .lanes = tc_detector_room(base, STRAG_LANES_MAX),
+        .seats = tc_detector_room(base, STRAG_SEATS_MAX),
+        .names = tc_detector_room(base, STRAG_NAMES_MAX),
+        .names_bytes = tc_detector_room(base, STRAG_NAMES_BYTES),
+        .ring_bytes = tc_detector_room(base, STRAG_RING_BYTES),
+        .slots = (uint32_t)tc_detector_room(base, STRAG_SLOTS_MAX),
+        .due = tc_detector_room(base, STRAG_DUE_MAX),
+        .hot = tc_detector_room(base, STRAG_HOT_MAX),
+    };
+}
+
 bool tc__strag_init(struct straggler *st)
 {
+    set_bounds(st);
     struct tc_arena *arena = st->base.arena;
-    unsigned char *text = tc_arena_alloc(arena, STRAG_NAMES_BYTES, 1, 16);
-    st->names = tc_new(arena, struct tc_slice, STRAG_NAMES_MAX);
-    st->jobs = tc_new(arena, struct strag_job, STRAG_JOBS_MAX);
-    st->ranks = tc_new(arena, struct strag_rank, STRAG_RANKS_MAX);
-    st->lanes = tc_new(arena, struct strag_lane, STRAG_LANES_MAX);
-    st->seats = tc_new(arena, struct strag_seat, STRAG_SEATS_MAX);
-    st->pairs = tc_new(arena, struct tc_sort_pair, 2 * STRAG_SLOTS_MAX);
-    st->due = st->base.lag_ns > 0 ? tc_new(arena, struct tc_sort_pair, 2 * STRAG_DUE_MAX) : NULL;
+    unsigned char *text = tc_arena_alloc(arena, st->most.names_bytes, 1, 16);
+    st->names = tc_new(arena, struct tc_slice, st->most.names);
+    st->jobs = tc_new(arena, struct strag_job, st->most.jobs);
+    st->ranks = tc_new(arena, struct strag_rank, st->most.ranks);
+    st->lanes = tc_new(arena, struct strag_lane, st->most.lanes);
+    st->seats = tc_new(arena, struct strag_seat, st->most.seats);
+    st->pairs = tc_new(arena, struct tc_sort_pair, (size_t)2 * st->most.slots);
+    st->due = st->base.lag_ns > 0 ? tc_new(arena, struct tc_sort_pair, 2 * st->most.due) : NULL;
     st->culprits = tc_new(arena, struct strag_culprit, STRAG_CULPRITS_MAX);
-    st->hot = tc_new(arena, struct strag_hot, STRAG_HOT_MAX);
-    bool ok = tc_map_init(&st->name_index, arena, STRAG_NAMES_MAX) &&
-              tc_map_init(&st->job_index, arena, STRAG_JOBS_MAX) &&
-              tc_map_init(&st->rank_index, arena, STRAG_RANKS_MAX) &&
-              tc_map_init(&st->lane_index, arena, STRAG_LANES_MAX) &&
-              tc_map_init(&st->seat_index, arena, STRAG_SEATS_MAX) &&
-              tc_ring_init_growing(&st->cohorts, arena, STRAG_RING_BYTES) &&
-              tc_map_init(&st->cohort_index, arena, STRAG_RING_BYTES / COHORT_BYTES_MIN);
+    st->hot = tc_new(arena, struct strag_hot, st->most.hot);
+    bool ok = tc_map_init(&st->name_index, arena, st->most.names) &&
+              tc_map_init(&st->job_index, arena, st->most.jobs) &&
+              tc_map_init(&st->rank_index, arena, st->most.ranks) &&
+              tc_map_init(&st->lane_index, arena, st->most.lanes) &&
+              tc_map_init(&st->seat_index, arena, st->most.seats) &&
+              tc_ring_init_growing(&st->cohorts, arena, st->most.ring_bytes) &&
+              tc_map_init(&st->cohort_index, arena, st->most.ring_bytes / COHORT_BYTES_MIN);
     if (!ok || !tc_arena_ok(arena)) {
         return false;
     }
-    tc_arena_init_zeroed(&st->text, "straggler names", text, STRAG_NAMES_BYTES);
+    tc_arena_init_zeroed(&st->text, "straggler names", text, st->most.names_bytes);
     return true;
 }
 
@@ -79,7 +97,7 @@ static uint32_t full(struct straggler *st)
 }
 
 /* Whether the sender of the event may make another entry of a table. */
-static bool admits(struct straggler *st, uint32_t count, uint32_t max)
+static bool admits(struct straggler *st, size_t count, size_t max)
 {
     return count < max && tc__quota_admits(&st->quota, st->base.sender, count, max);
 }
@@ -96,7 +114,7 @@ static struct tc_slice intern(struct straggler *st, struct tc_slice s)
             return st->names[at - 1];
         }
     }
-    if (!admits(st, st->name_count, STRAG_NAMES_MAX) ||
+    if (!admits(st, st->name_count, st->most.names) ||
         !tc__quota_admits(&st->quota, st->base.sender, st->text.used, st->text.size) ||
         st->text.size - st->text.used < s.len + 64) {
         st->base.dropped++;
@@ -116,7 +134,7 @@ uint32_t tc__strag_job(struct straggler *st, struct tc_slice name)
             return (uint32_t)at - 1;
         }
     }
-    bool admitted = admits(st, st->job_count, STRAG_JOBS_MAX);
+    bool admitted = admits(st, st->job_count, st->most.jobs);
     struct tc_slice kept = admitted ? intern(st, name) : TC_EMPTY;
     if (kept.len != name.len || !admitted) {
         return full(st);
@@ -141,7 +159,7 @@ uint32_t tc__strag_rank(struct straggler *st, uint32_t job, int32_t rank)
             return (uint32_t)at - 1;
         }
     }
-    if (!admits(st, st->rank_count, STRAG_RANKS_MAX)) {
+    if (!admits(st, st->rank_count, st->most.ranks)) {
         return full(st);
     }
     tc__quota_take(&st->quota, st->base.sender);
@@ -165,7 +183,7 @@ uint32_t tc__strag_lane(struct straggler *st, uint32_t job, enum strag_basis bas
             return (uint32_t)at - 1;
         }
     }
-    if (!admits(st, st->lane_count, STRAG_LANES_MAX)) {
+    if (!admits(st, st->lane_count, st->most.lanes)) {
         return full(st);
     }
     tc__quota_take(&st->quota, st->base.sender);
@@ -193,7 +211,7 @@ uint32_t tc__strag_seat(struct straggler *st, uint32_t lane, uint32_t rank, uint
             return (uint32_t)at - 1;
         }
     }
-    if (!admits(st, st->seat_count, STRAG_SEATS_MAX)) {
+    if (!admits(st, st->seat_count, st->most.seats)) {
         return full(st);
     }
     tc__quota_take(&st->quota, st->base.sender);
@@ -322,7 +340,7 @@ static struct strag_cohort *open_cohort(struct straggler *st, uint32_t lane, int
     uint32_t capacity = l->seat_count + (l->whole < SETTLED ? ROOM_NEW : ROOM_OLD);
     capacity = l->listed > capacity || (l->listed >= l->seat_count && l->listed > 0) ? l->listed
                                                                                      : capacity;
-    capacity = capacity < STRAG_SLOTS_MAX ? capacity : STRAG_SLOTS_MAX;
+    capacity = capacity < st->most.slots ? capacity : st->most.slots;
     make_room(st, capacity);
     struct strag_cohort *c = push_cohort(st, lane, seq, capacity);
     if (c == NULL) {
@@ -345,7 +363,7 @@ static struct strag_cohort *grow_cohort(struct straggler *st, struct strag_cohor
 {
     uint64_t pos = c->pos;
     uint32_t capacity = 2 * c->capacity > slot ? 2 * c->capacity : slot + ROOM_NEW;
-    capacity = capacity < STRAG_SLOTS_MAX ? capacity : STRAG_SLOTS_MAX;
+    capacity = capacity < st->most.slots ? capacity : st->most.slots;
     if (slot >= capacity) {
         return NULL;
     }
@@ -506,12 +524,12 @@ static void judge_in_order(struct straggler *st, int64_t now_ns)
     size_t count = 0;
     uint64_t pos = TC_RING_NONE;
     struct strag_cohort *c = tc_ring_oldest(&st->cohorts, &pos);
-    for (; c != NULL && count < STRAG_DUE_MAX; c = tc_ring_follow(&st->cohorts, c, &pos)) {
+    for (; c != NULL && count < st->most.due; c = tc_ring_follow(&st->cohorts, c, &pos)) {
         if (!c->closed && is_due(st, c, now_ns)) {
             st->due[count++] = (struct tc_sort_pair){(uint64_t)c->last_ns, pos};
         }
     }
-    tc_sort_keys(st->due, st->due + STRAG_DUE_MAX, count);
+    tc_sort_keys(st->due, st->due + st->most.due, count);
     for (size_t i = 0; i < count; i++) {
         c = tc_ring_at(&st->cohorts, st->due[i].value);
         if (c != NULL && !c->closed) {

@@ -205,6 +205,20 @@ struct strag_hot {
     struct tc_raw raw;
 };
 
+/* Bounds that grow with the cluster. */
+struct strag_most {
+    size_t jobs;
+    size_t ranks;
+    size_t lanes;
+    size_t seats;
+    size_t names;
+    size_t names_bytes;
+    size_t ring_bytes;
+    uint32_t slots;
+    size_t due;
+    size_t hot;
+};
+
 struct straggler {
     struct tc_detector_base base;
     /* Knobs: tc_knob.offset. */
@@ -216,6 +230,7 @@ struct straggler {
     int64_t warmup;
     int64_t gpu_window_ns;
 
+    struct strag_most most;
     struct tc_quota quota; /* of the tables below */
     struct tc_arena text;  /* of the names */
     struct tc_slice *names;
@@ -235,8 +250,8 @@ struct straggler {
     struct tc_map seat_index;
     struct tc_ring cohorts;
     struct tc_map cohort_index;
-    struct tc_sort_pair *pairs; /* two arrays of STRAG_SLOTS_MAX */
-    struct tc_sort_pair *due;   /* two of STRAG_DUE_MAX; NULL where senders do not lag */
+    struct tc_sort_pair *pairs; /* two arrays of most.slots */
+    struct tc_sort_pair *due;   /* two of most.due; NULL where senders do not lag */
     int64_t walked_ns;          /* when cohorts were last looked through */
     struct strag_culprit *culprits;
     uint32_t culprit_count; /* entries in use lie below */

@@ -6,6 +6,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "stored/batch_events.h"
+#include "stored/batch_name.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -187,6 +188,7 @@ static tc_status begin_chunk(struct reading *g, size_t bytes)
     g->chunk->arrival_ns = g->batch->arrival_ns;
     g->chunk->body_bytes = g->batch->body.len;
     g->chunk->is_file = tc_batch_is_file(g->batch);
+    g->chunk->is_found = g->chunk->is_file && tc_batch_is_found(g->batch->name);
     (void)snprintf(g->chunk->sender, sizeof g->chunk->sender, "%.*s",
                    TC_FMT(tc_batch_sender(g->batch->name, NULL)));
     g->chunk->is_first = !g->begun;

@@ -47,6 +47,7 @@ struct tc_chunk {
     int64_t arrival_ns;
     uint64_t body_bytes;
     bool is_file;
+    bool is_found; /* a file that a source found, not one that somebody sent */
     bool is_first;
     bool is_last;
     /* Not of a batch: all that was asked for and is there has been read; number is the next. */

@@ -131,7 +131,7 @@ static tc_status feed_chunk(struct tc_catch_up *c)
     }
     if (chunk->is_last) {
         if (chunk->is_file) {
-            TC_TRY(tc_detection_end_file(d, chunk->arrival_ns));
+            TC_TRY(tc_detection_end_file(d, chunk->arrival_ns, chunk->is_found));
         }
         count_batch(c);
         c->is_begun = false;

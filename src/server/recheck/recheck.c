@@ -179,6 +179,7 @@ static struct tc_ordered_want want_of(const struct tc_recheck *r)
 static tc_status begin(struct tc_recheck *r, struct tc_error *err)
 {
     struct tc_ordered_want want = want_of(r);
+    r->offline.gpus = r->config.detection_gpus;
     TC_TRY(tc_offline_prepare(&r->offline, err));
     TC_TRY(tc_config_tune(&r->config, r->offline.engine, err));
     TC_TRY(tc_ordered_create(&want, &r->ordered, err));

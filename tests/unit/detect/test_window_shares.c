@@ -50,7 +50,7 @@ static int set_up(void **state)
     assert_non_null(w);
     tc_arena_init(&w->arena, "window", w->arena_block, sizeof w->arena_block);
     tc_arena_init(&w->scratch, "scratch", w->scratch_block, sizeof w->scratch_block);
-    w->base = (struct tc_detector_base){.arena = &w->arena, .scratch = &w->scratch};
+    w->base = (struct tc_detector_base){.arena = &w->arena, .scratch = &w->scratch, .scale = 1};
     assert_true(tc__window_open(&w->parts, &w->base, &PART, RING_BYTES, TC_KEPT_ALWAYS));
     assert_true(tc__waiting_init(&w->waiting, &w->arena, &w->parts, 4, NULL));
     *state = w;

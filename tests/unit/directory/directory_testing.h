@@ -15,7 +15,7 @@
 
 static int set_up(void **state)
 {
-    *state = tc_directory_create(TC_STATEMENTS_NONE);
+    *state = tc_directory_create(TC_STATEMENTS_NONE, 1);
     return *state == NULL;
 }
 

@@ -327,8 +327,8 @@ static void assert_same_gpu(const struct tc_gpu *a, const struct tc_gpu *b)
 
 static void note_all_and_only_news(enum tc_statements keeps)
 {
-    struct tc_directory *all = tc_directory_create(keeps);
-    struct tc_directory *news = tc_directory_create(keeps);
+    struct tc_directory *all = tc_directory_create(keeps, 1);
+    struct tc_directory *news = tc_directory_create(keeps, 1);
     uint32_t luck = 1;
     size_t known = 0;
     assert_non_null(all);

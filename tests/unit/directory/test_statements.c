@@ -27,7 +27,7 @@ static void note_pod(struct tc_directory *d, int n, int64_t time_ns)
 static void statements_not_made_for_longest_are_forgotten(void **state)
 {
     (void)state;
-    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST, 1);
     assert_non_null(d);
     note_pod(d, -1, TC_TIME_NONE);
     for (int i = 0; i < STATEMENTS_MAX * 3; i++) {
@@ -51,7 +51,7 @@ static void statements_not_made_for_longest_are_forgotten(void **state)
 static void without_that_what_does_not_fit_is_counted(void **state)
 {
     (void)state;
-    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_FIRST);
+    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_FIRST, 1);
     assert_non_null(d);
     for (int i = 0; i < STATEMENTS_MAX + 10; i++) {
         note_pod(d, i, T0 + i);
@@ -70,7 +70,7 @@ static void statements_are_kept_where_they_are_asked_for(void **state)
     struct tc_directory *d = *state;
     note_pod(d, 1, T0);
     assert_int_equal(counts_of(d).statements, 0);
-    struct tc_directory *keeps = tc_directory_create(TC_STATEMENTS_FIRST);
+    struct tc_directory *keeps = tc_directory_create(TC_STATEMENTS_FIRST, 1);
     assert_non_null(keeps);
     struct tc_scope scope = TC_SCOPE_NONE;
     scope.node = TC_LIT("node-1");
@@ -86,7 +86,7 @@ static void statements_are_kept_where_they_are_asked_for(void **state)
 static void a_statement_is_new_or_older_or_nothing_changes(void **state)
 {
     (void)state;
-    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_FIRST);
+    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_FIRST, 1);
     assert_non_null(d);
     note_pod(d, 1, T0);
     uint64_t version = tc_directory_version(d);
@@ -111,8 +111,8 @@ static bool is_always_spent(void *context)
 static void room_is_made_in_pieces(void **state)
 {
     (void)state;
-    struct tc_directory *whole = tc_directory_create(TC_STATEMENTS_LATEST);
-    struct tc_directory *pieces = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *whole = tc_directory_create(TC_STATEMENTS_LATEST, 1);
+    struct tc_directory *pieces = tc_directory_create(TC_STATEMENTS_LATEST, 1);
     assert_true(whole != NULL && pieces != NULL);
     size_t asked = 0;
     size_t calls = 0;
@@ -209,7 +209,7 @@ static struct tc_view make_view(struct tc_directory *d, struct tc_arena *arena,
 static void a_view_is_made_in_pieces(void **state)
 {
     (void)state;
-    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST, 1);
     struct tc_block *blocks[2];
     struct tc_arena arenas[2];
     assert_non_null(d);
@@ -248,7 +248,7 @@ static void a_view_is_made_in_pieces(void **state)
 static void a_view_is_usable_until_statements_move(void **state)
 {
     const bool *with_turns = *state; /* whether room is made before there is none */
-    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *d = tc_directory_create(TC_STATEMENTS_LATEST, 1);
     struct tc_block *block = tc_block_new((size_t)64 << 20);
     assert_true(d != NULL && block != NULL);
     struct tc_arena arena;

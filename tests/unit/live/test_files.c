@@ -14,11 +14,12 @@
 #define HOLD_NS (10 * TC_SECOND)
 
 /* The dump of a rank of a job: rank 1 has not begun what the others wait in. */
-static void feed_dump(struct live_test *t, const char *job, int32_t rank, int64_t now_ns)
+static void feed_dated(struct live_test *t, const char *job, int32_t rank, int64_t now_ns,
+                       int64_t time_ns, bool found)
 {
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_NCCL_RECORD);
-    ev.time_ns = now_ns - MS; /* what is dated long before goes sooner, with what is due */
+    ev.time_ns = time_ns;
     ev.scope.job = tc_slice_cstr(job);
     ev.scope.rank = rank;
     ev.nccl.group = TC_LIT("0");
@@ -29,7 +30,19 @@ static void feed_dump(struct live_test *t, const char *job, int32_t rank, int64_
     ev.nccl.from_dump = true;
     t->now_ns = now_ns;
     assert_int_equal(tc_live_feed(t->live, &ev, now_ns, true), TC_OK);
-    assert_int_equal(tc_live_end_of_file(t->live, now_ns), TC_OK);
+    assert_int_equal(tc_live_end_of_file(t->live, now_ns, found), TC_OK);
+}
+
+static void feed_file(struct live_test *t, const char *job, int32_t rank, int64_t now_ns,
+                      bool found)
+{
+    /* What is dated long before goes sooner, with what is due. */
+    feed_dated(t, job, rank, now_ns, now_ns - MS, found);
+}
+
+static void feed_dump(struct live_test *t, const char *job, int32_t rank, int64_t now_ns)
+{
+    feed_file(t, job, rank, now_ns, false);
 }
 
 /* Others send all the while, up to then. */
@@ -120,12 +133,78 @@ static void dumps_that_never_pause_are_judged_every_few_seconds(void **state)
     test_destroy(t);
 }
 
+/* Agents of other nodes find theirs up to four seconds later, and forward them later still. */
+static void dumps_that_daemons_found_are_waited_for_longer(void **state)
+{
+    (void)state;
+    struct live_test *t = start();
+    int64_t begin_ns = t->now_ns;
+    for (int32_t rank = 0; rank < RANKS; rank++) {
+        go_on_to(t, begin_ns + rank * 4 * TC_SECOND);
+        feed_file(t, "job-a", rank, t->now_ns, rank != 1); /* somebody sends one meanwhile */
+    }
+    int64_t last_ns = t->now_ns;
+    go_on_to(t, last_ns + HOLD_NS + 6 * TC_SECOND - MS);
+    assert_int_equal(incidents(t), 0);
+    go_on_to(t, last_ns + HOLD_NS + 6 * TC_SECOND);
+    assert_int_equal(incidents(t), 1);
+    /* What is sent after that is judged as soon as ever. */
+    int64_t sent_ns = t->now_ns;
+    for (int32_t rank = 0; rank < RANKS; rank++) {
+        feed_dump(t, "job-b", rank, sent_ns);
+    }
+    go_on_to(t, sent_ns + HOLD_NS + TC_SECOND);
+    assert_int_equal(incidents(t), 2);
+    test_destroy(t);
+}
+
+/* They are not waited for without end. */
+static void dumps_that_daemons_find_on_and_on_are_judged_every_twenty_seconds(void **state)
+{
+    (void)state;
+    struct live_test *t = start();
+    int64_t begin_ns = t->now_ns;
+    for (int32_t rank = 0; rank < 8; rank++) {
+        go_on_to(t, begin_ns + rank * 4 * TC_SECOND);
+        feed_file(t, "job-a", rank, t->now_ns, true);
+        assert_int_equal(incidents(t), t->now_ns >= begin_ns + HOLD_NS + 20 * TC_SECOND);
+    }
+    go_on_to(t, begin_ns + HOLD_NS + 20 * TC_SECOND);
+    assert_int_equal(incidents(t), 1);
+    test_destroy(t);
+}
+
+/* Files of long ago are the first that comes, and then somebody tells of now: what the files say is
+ * not too old by that. */
+static void dumps_of_long_ago_are_judged_before_time_moves_on(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    struct live_test *t = test_create(&config);
+    t->now_ns = T0;
+    for (int32_t rank = 0; rank < RANKS; rank++) {
+        feed_dated(t, "job-a", rank, T0 + rank * MS, T0 - 90 * 86400 * TC_SECOND, rank == 2);
+    }
+    run_to(t, T0 + 20 * MS);
+    struct tc_event ev = quiet_event("gpu-07", T0 + 20 * MS);
+    feed_at(t, &ev, T0 + 20 * MS);
+    for (int32_t rank = 0; rank < RANKS; rank++) {
+        feed_dump(t, "job-b", rank, T0 + 20 * MS);
+    }
+    go_on_to(t, T0 + 60 * TC_SECOND);
+    assert_int_equal(incidents(t), 2);
+    test_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dumps_are_judged_when_no_more_come),
         cmocka_unit_test(dumps_that_are_held_while_others_are_judged_are_judged_too),
         cmocka_unit_test(dumps_that_never_pause_are_judged_every_few_seconds),
+        cmocka_unit_test(dumps_of_long_ago_are_judged_before_time_moves_on),
+        cmocka_unit_test(dumps_that_daemons_found_are_waited_for_longer),
+        cmocka_unit_test(dumps_that_daemons_find_on_and_on_are_judged_every_twenty_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -512,7 +512,7 @@ static void the_end_of_a_file_does_not_cut_the_hold_short(void **state)
     struct tc_event dumped = quiet_event("gpu-07", T0 - 3 * TC_SECOND);
     feed_at(t, &later, T0);
     assert_int_equal(tc_live_feed(t->live, &dumped, T0 + 5 * MS, true), TC_OK);
-    assert_int_equal(tc_live_end_of_file(t->live, T0 + 10 * MS), TC_OK);
+    assert_int_equal(tc_live_end_of_file(t->live, T0 + 10 * MS, false), TC_OK);
     assert_int_equal(counts_of(t).held, 2);
     feed_at(t, &earlier, T0 + 20 * MS);
     run_to(t, T0 + 5 * TC_SECOND);
@@ -520,7 +520,7 @@ static void the_end_of_a_file_does_not_cut_the_hold_short(void **state)
     /* What was handed over is none that others wait for. */
     assert_int_equal(counts_of(t).held, 0);
     assert_int_equal(tc_live_feed(t->live, &dumped, T0 + 6 * TC_SECOND, true), TC_OK);
-    assert_int_equal(tc_live_end_of_file(t->live, T0 + 6 * TC_SECOND), TC_OK);
+    assert_int_equal(tc_live_end_of_file(t->live, T0 + 6 * TC_SECOND, false), TC_OK);
     assert_int_equal(counts_of(t).held, 0);
     test_destroy(t);
 }

@@ -62,7 +62,7 @@ static size_t play(struct live_test *t, bool replay)
             AGAIN(calls, tc_live_advance(t->live, now_ns));
         }
         if (i % 90 == 0) {
-            AGAIN(calls, tc_live_end_of_file(t->live, now_ns));
+            AGAIN(calls, tc_live_end_of_file(t->live, now_ns, false));
         }
         if (i == PODS / 2) {
             AGAIN(calls, tc_live_replaying(t->live, false));

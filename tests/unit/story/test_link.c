@@ -31,7 +31,7 @@ static struct world *world_create(void)
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->story = tc_story_create();
-    w->directory = tc_directory_create(TC_STATEMENTS_FIRST);
+    w->directory = tc_directory_create(TC_STATEMENTS_FIRST, 1);
     assert_true(w->story != NULL && w->directory != NULL);
     return w;
 }

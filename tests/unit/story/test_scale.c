@@ -56,7 +56,7 @@ static uint64_t steps_of(int count, int nodes, size_t *out_links)
     static const char *const patterns[] = {"hbm_ecc", "nccl_hang", "thermal_throttle", "straggler",
                                            "pod_evicted"};
     struct tc_story *story = tc_story_create();
-    struct tc_directory *directory = tc_directory_create(TC_STATEMENTS_NONE);
+    struct tc_directory *directory = tc_directory_create(TC_STATEMENTS_NONE, 1);
     assert_true(story != NULL && directory != NULL);
     for (int i = 0; i < count; i++) {
         add(story, (struct numbered){patterns[i % 5], i, i % nodes, i});

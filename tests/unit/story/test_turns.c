@@ -117,7 +117,7 @@ static void note_pods(struct tc_directory *d, int count)
 static struct world make(int count)
 {
     struct world w = {.story = tc_story_create(),
-                      .directory = tc_directory_create(TC_STATEMENTS_LATEST),
+                      .directory = tc_directory_create(TC_STATEMENTS_LATEST, 1),
                       .text = malloc(TEXT_MAX)};
     assert_true(w.story != NULL && w.directory != NULL && w.text != NULL);
     note_places(w.directory);
