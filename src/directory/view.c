@@ -87,14 +87,38 @@ static uint64_t rank_hash(int32_t rank)
     return tc_hash_mix(1, (uint64_t)rank);
 }
 
+static uint64_t job_rank_hash(struct tc_slice job, int32_t rank)
+{
+    return tc_hash_mix(tc_slice_hash(job, 3), (uint64_t)rank);
+}
+
 static uint64_t thing_hash(uint32_t root)
 {
     return tc_hash_mix(2, root);
 }
 
-struct tc_map_iter tc_view_of_rank(const struct tc_view *v, int32_t rank)
+struct tc_view_ranks tc_view_ranks(const struct tc_view *v, struct tc_slice job, int32_t rank)
 {
-    return tc_map_find(&v->by_rank, rank_hash(rank));
+    bool any_job = job.len == 0 || v->one_job;
+    struct tc_view_ranks w = {.map = &v->by_rank};
+    w.iters[0] = tc_map_find(w.map, any_job ? rank_hash(rank) : job_rank_hash(job, rank));
+    w.next[0] = tc_map_next(w.map, &w.iters[0]);
+    if (!any_job) {
+        w.iters[1] = tc_map_find(w.map, job_rank_hash(TC_EMPTY, rank));
+        w.next[1] = tc_map_next(w.map, &w.iters[1]);
+    }
+    return w;
+}
+
+const struct tc_statement *tc_view_ranks_next(const struct tc_view *v, struct tc_view_ranks *w)
+{
+    unsigned first = w->next[0] == 0 || (w->next[1] != 0 && w->next[1] < w->next[0]);
+    uint64_t at = w->next[first];
+    if (at == 0) {
+        return NULL;
+    }
+    w->next[first] = tc_map_next(w->map, &w->iters[first]);
+    return &v->statements[at - 1];
 }
 
 struct tc_map_iter tc_view_of_thing(const struct tc_view *v, uint32_t root)
@@ -152,6 +176,7 @@ static void index_statement(struct tc_view *v, struct tc_statement *f, uint32_t 
         return;
     }
     (void)tc_map_add(&v->by_rank, rank_hash(f->scope.rank), (uint64_t)at + 1, 1);
+    (void)tc_map_add(&v->by_rank, job_rank_hash(f->scope.job, f->scope.rank), (uint64_t)at + 1, 1);
     if (f->scope.job.len > 0) {
         v->one_job = v->only_job.len == 0 || (v->one_job && tc_slice_eq(v->only_job, f->scope.job));
         v->only_job = f->scope.job;
@@ -221,7 +246,7 @@ bool tc_view_begin(struct tc_view *v, const struct tc_directory *d,
                           .scope_count = scope_count};
     if (!begin_sort(v, &d->statements.table, arena) || !tc_names_init(&v->names, arena, names) ||
         !tc_map_init(&v->by_address, arena, count + 1) ||
-        !tc_map_init(&v->by_rank, arena, count + 1) ||
+        !tc_map_init(&v->by_rank, arena, (size_t)count * 2 + 1) ||
         !tc_map_init(&v->by_thing, arena, (size_t)count * 2 + 1)) {
         return false;
     }

@@ -79,7 +79,7 @@ struct tc_view {
     struct tc_arena text;            /* names that only others use */
     struct tc_statement *statements; /* by time, then by what they say */
     uint32_t statement_count;
-    struct tc_map by_rank;
+    struct tc_map by_rank;    /* with its job, and without */
     struct tc_map by_thing;   /* GPU or pod, as its root: the statements about it */
     struct tc_map by_address; /* the statements that say whose it is */
     bool addresses;           /* there are any */
@@ -120,9 +120,21 @@ struct tc_view_names {
 };
 struct tc_view_names tc_view_name(struct tc_view *v, const struct tc_scope *scope);
 
-/* The statements about a rank, or a GPU or pod by its root, and some more: compare. Values of
- * tc_map_next in by_rank or by_thing, less one, are indices. */
-struct tc_map_iter tc_view_of_rank(const struct tc_view *v, int32_t rank);
+/*
+ * Walks the statements about a rank of a job in the order that they stand in, and some more:
+ * compare. Those without a job may be of it, and all may when the job is empty or the only one.
+ */
+struct tc_view_ranks {
+    const struct tc_map *map;
+    struct tc_map_iter iters[2];
+    uint64_t next[2]; /* an index, plus one; 0: there is none */
+};
+struct tc_view_ranks tc_view_ranks(const struct tc_view *v, struct tc_slice job, int32_t rank);
+/* NULL behind the last. */
+const struct tc_statement *tc_view_ranks_next(const struct tc_view *v, struct tc_view_ranks *w);
+
+/* The statements about a GPU or pod by its root, and some more: compare. Values of tc_map_next in
+ * by_thing, less one, are indices. */
 struct tc_map_iter tc_view_of_thing(const struct tc_view *v, uint32_t root);
 
 #endif

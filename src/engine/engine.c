@@ -151,12 +151,14 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     return true;
 }
 
+/* A power of two, as the sizes of rings are. */
 static uint32_t scale_of(int64_t gpus)
 {
-    int64_t bounded = gpus < 1                    ? TC_ENGINE_GPUS
-                      : gpus > TC_ENGINE_GPUS_MAX ? TC_ENGINE_GPUS_MAX
-                                                  : gpus;
-    return (uint32_t)((bounded + TC_ENGINE_GPUS - 1) / TC_ENGINE_GPUS);
+    uint32_t scale = 1;
+    while (scale < TC_ENGINE_GPUS_MAX / TC_ENGINE_GPUS && gpus > scale * (int64_t)TC_ENGINE_GPUS) {
+        scale *= 2;
+    }
+    return scale;
 }
 
 tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **out_engine,

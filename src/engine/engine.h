@@ -25,8 +25,8 @@
 
 struct tc_engine;
 
-/* Detectors and directory have memory for clusters of so many GPUs, or for as many times as many as
- * is said: address space at once, and pages as they are used. */
+/* Detectors and directory have memory for clusters of so many GPUs, doubled until it is enough for
+ * as many as is said: address space at once, and pages as they are used. */
 #define TC_ENGINE_GPUS 10000
 #define TC_ENGINE_GPUS_MAX (16 * TC_ENGINE_GPUS)
 

@@ -114,14 +114,14 @@ static void add_rank(struct gather *g, struct tc_slice job, int32_t rank,
     uint32_t found[RANK_STATEMENTS_MAX];
     size_t count = 0;
     const struct tc_statement *best = NULL;
-    struct tc_map_iter it = tc_view_of_rank(view, rank);
-    for (uint64_t v; count < RANK_STATEMENTS_MAX && (v = tc_map_next(&view->by_rank, &it)) != 0;) {
-        const struct tc_statement *f = &view->statements[v - 1];
+    struct tc_view_ranks walk = tc_view_ranks(view, job, rank);
+    const struct tc_statement *f = NULL;
+    while (count < RANK_STATEMENTS_MAX && (f = tc_view_ranks_next(view, &walk)) != NULL) {
         if (f->scope.rank != rank || !is_job(view, f->scope.job, job) || !told_in_time(g, f) ||
             is_elsewhere(&view->names, own, f)) {
             continue;
         }
-        found[count++] = (uint32_t)v - 1;
+        found[count++] = (uint32_t)(f - view->statements);
         bool beats =
             best == NULL || (best->first_ns != TC_TIME_NONE &&
                              (f->first_ns == TC_TIME_NONE || f->first_ns > best->first_ns));
@@ -130,7 +130,7 @@ static void add_rank(struct gather *g, struct tc_slice job, int32_t rank,
     add(g, TC__CLASS_RANK, tc_names_add(&view->names, TC_NAME_RANK, job, TC_EMPTY, (uint64_t)rank),
         TC_NAME_NONE, rank);
     for (size_t i = 0; i < count; i++) {
-        const struct tc_statement *f = &view->statements[found[i]];
+        f = &view->statements[found[i]];
         if (best != NULL && f->node != TC_NAME_NONE && f->node != best->node) {
             continue;
         }

@@ -22,10 +22,10 @@
 /* A pod is forgotten when nothing was heard of it for so long. */
 #define POD_KEPT_NS (86400 * TC_SECOND)
 
-#define POD_RING_BYTES ((size_t)8 << 20)
+#define POD_RING_BYTES ((size_t)16 << 20)
 #define JOB_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)4 << 20)
-#define ARENA_BYTES ((size_t)20 << 20)
+#define ARENA_BYTES ((size_t)32 << 20)
 
 struct state {
     struct tc_detector_base base;

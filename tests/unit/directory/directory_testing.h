@@ -13,13 +13,13 @@
 #include "directory/directory.h"
 #include "support/assert_text.h"
 
-static int set_up(void **state)
+static inline int set_up(void **state)
 {
     *state = tc_directory_create(TC_STATEMENTS_NONE, 1);
     return *state == NULL;
 }
 
-static int tear_down(void **state)
+static inline int tear_down(void **state)
 {
     tc_directory_destroy(*state);
     return 0;

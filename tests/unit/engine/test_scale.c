@@ -112,15 +112,15 @@ static void a_larger_cluster_fits_when_it_is_said(void **state)
     tc_engine_destroy(large);
 }
 
-static void memory_grows_in_steps_of_ten_thousand(void **state)
+static void memory_is_doubled_until_it_is_enough(void **state)
 {
     (void)state;
     const struct {
         int64_t gpus;
         size_t times;
     } cases[] = {
-        {-1, 1},      {0, 1},          {1, 1},       {10000, 1},
-        {10001, 2},   {20000, 2},      {100000, 10}, {TC_ENGINE_GPUS_MAX, 16},
+        {-1, 1},      {0, 1},          {1, 1},     {10000, 1},   {10001, 2},
+        {20000, 2},   {20001, 4},      {80000, 8}, {100000, 16}, {TC_ENGINE_GPUS_MAX, 16},
         {160001, 16}, {INT64_MAX, 16},
     };
     size_t count = 0;
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_larger_cluster_fits_when_it_is_said),
-        cmocka_unit_test(memory_grows_in_steps_of_ten_thousand),
+        cmocka_unit_test(memory_is_doubled_until_it_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
