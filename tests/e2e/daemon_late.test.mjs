@@ -136,9 +136,11 @@ describe('telemetry that comes late', () => {
 describe('clocks that are wrong', () => {
   const number = (part) => Number(/(\d+)$/u.exec(part.node)?.[1] ?? 0);
   const own = (part) => part.signal === 'logs' && part.node !== '';
+  // Not fast on gpu-0005: what its kubelet reports is dated by its clock too, and `detect` takes that for the API server's where it corrects the node's
+  // (docs/internals/clocks.md). How much of a fast clock arrival tells, and so whether `detect` compares steps at all, depends on how long ago the fleet was.
   const clocks = {
     'one in four is ten minutes slow': (part) => (own(part) && number(part) % 4 === 1 ? -600n : 0n),
-    'one in four is ten minutes fast': (part) => (own(part) && number(part) % 4 === 1 ? 600n : 0n),
+    'one in four is ten minutes fast': (part) => (own(part) && number(part) % 4 === 3 ? 600n : 0n),
   };
   for (const [what, shift] of Object.entries(clocks)) {
     test(what, async () => {
