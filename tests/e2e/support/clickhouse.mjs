@@ -15,7 +15,7 @@ const MEMORY_BYTES_MIN = 4e9;
 
 export const noClickHouse = spawnSync('clickhouse-server', ['--help']).error ? 'clickhouse-server is not installed' : false;
 
-const users = `<yandex><profiles><default/></profiles><quotas><default/></quotas><users>
+const users = `<yandex><profiles><default><max_threads>1</max_threads><background_pool_size>2</background_pool_size></default></profiles><quotas><default/></quotas><users>
 <default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
 <guarded><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></guarded>
 </users></yandex>`;
