@@ -269,6 +269,10 @@ describe('wrong usage', () => {
       [['detect', '--set', 'nonsense', 'x'], /pattern\.key=value/],
       [['detect', '--set', 'nccl_hang.nonsense=1', 'x'], /nccl_hang\.nonsense/],
       [['detect', '--set', 'nccl_hang.threshold=1ms', 'x'], /nccl_hang\.threshold/],
+      [['detect', '--gpus', '0', 'x'], /--gpus 0: give a number from 1 to 160000/],
+      [['detect', '--gpus', '160001', 'x'], /from 1 to 160000/],
+      [['detect', '--gpus', 'many', 'x'], /from 1 to 160000/],
+      [['detect', '--only', 'nccl_hang', '--gpus', '20000', 'x'], /give it before --only, --disable, --set and --xid/],
       [['detect', '--only', 'nonsense', 'x'], /there are: .*nccl_hang/],
       [['detect', '--disable', 'nonsense', 'x'], /there are: .*nccl_hang/],
       [['evidence'], /evidence cat FILE/],
@@ -313,6 +317,13 @@ describe('inputs', () => {
     assert.equal([...many.err.matchAll(/: not a format we read; it begins with: nobody knows \d$/gmu)].length, 5);
     assert.match(many.err, /7 files not recognised/);
     assert.equal([...run(['detect', '-v', 'many']).err.matchAll(/it begins with: nobody/gu)].length, 7);
+  });
+
+  test('more room for patterns changes nothing of what has enough', () => {
+    const incident = path.join(source, 'examples/incident');
+    const usual = run(['detect', '--json', '-q', incident]);
+    assert.ok(usual.out.split('\n').length > 3);
+    assert.equal(run(['detect', '--gpus', '160000', '--json', '-q', incident]).out, usual.out);
   });
 
   test('an empty file is an error when named', () => {
