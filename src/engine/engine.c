@@ -189,8 +189,12 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
         }
     }
     if (!ok || tc_engine_reset(e) != TC_OK) {
+        uint32_t scale = scale_of(out->gpus);
         tc_engine_destroy(e);
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the detectors' windows");
+        return tc_fail(err, TC_E_NOMEM, 0,
+                       "no memory for what detectors keep of %u GPUs (detection.gpus): some %u GiB "
+                       "of address space, and pages as they are used",
+                       scale * TC_ENGINE_GPUS, 1 + scale * 5 / 4);
     }
     *out_engine = e;
     return TC_OK;

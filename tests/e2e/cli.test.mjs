@@ -326,6 +326,12 @@ describe('inputs', () => {
     assert.equal(run(['detect', '--gpus', '160000', '--json', '-q', incident]).out, usual.out);
   });
 
+  test('too little address space for it is said with the setting', () => {
+    const { status, stderr } = spawnSync('sh', ['-c', `ulimit -v 8000000; exec "${binary}" detect --gpus 160000 "${path.join(source, 'examples/incident')}"`], { encoding: 'utf8' });
+    assert.equal(status, 2);
+    assert.match(stderr, /^tracecore detect: no memory for what detectors keep of 160000 GPUs \(detection\.gpus\): some 21 GiB of address space/mu);
+  });
+
   test('an empty file is an error when named', () => {
     write('zero', '');
     const { code, err } = run(['detect', 'zero']);
