@@ -100,12 +100,12 @@ static uint64_t thing_hash(uint32_t root)
 struct tc_view_ranks tc_view_ranks(const struct tc_view *v, struct tc_slice job, int32_t rank)
 {
     bool any_job = job.len == 0 || v->one_job;
-    struct tc_view_ranks w = {.map = &v->by_rank};
-    w.iters[0] = tc_map_find(w.map, any_job ? rank_hash(rank) : job_rank_hash(job, rank));
-    w.next[0] = tc_map_next(w.map, &w.iters[0]);
+    struct tc_view_ranks w = {.next = {0}};
+    w.iters[0] = tc_map_find(&v->by_rank, any_job ? rank_hash(rank) : job_rank_hash(job, rank));
+    w.next[0] = tc_map_next(&v->by_rank, &w.iters[0]);
     if (!any_job) {
-        w.iters[1] = tc_map_find(w.map, job_rank_hash(TC_EMPTY, rank));
-        w.next[1] = tc_map_next(w.map, &w.iters[1]);
+        w.iters[1] = tc_map_find(&v->by_rank, job_rank_hash(TC_EMPTY, rank));
+        w.next[1] = tc_map_next(&v->by_rank, &w.iters[1]);
     }
     return w;
 }
@@ -117,7 +117,7 @@ const struct tc_statement *tc_view_ranks_next(const struct tc_view *v, struct tc
     if (at == 0) {
         return NULL;
     }
-    w->next[first] = tc_map_next(w->map, &w->iters[first]);
+    w->next[first] = tc_map_next(&v->by_rank, &w->iters[first]);
     return &v->statements[at - 1];
 }
 

@@ -125,7 +125,6 @@ struct tc_view_names tc_view_name(struct tc_view *v, const struct tc_scope *scop
  * compare. Those without a job may be of it, and all may when the job is empty or the only one.
  */
 struct tc_view_ranks {
-    const struct tc_map *map;
     struct tc_map_iter iters[2];
     uint64_t next[2]; /* an index, plus one; 0: there is none */
 };

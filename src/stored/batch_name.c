@@ -61,17 +61,21 @@ int64_t tc_batch_taken(const struct tc_batch *batch)
                                                                          : batch->arrival_ns;
 }
 
+/* Whether a source found what it holds, and all that the name says. */
+static bool read_of_source(struct tc_slice name, struct tc_batch_said *out)
+{
+    struct tc_error err;
+    return tc_batch_name_read(name, out, &err) == TC_OK && out->source.len > 0;
+}
+
 bool tc_batch_is_found(struct tc_slice name)
 {
     struct tc_batch_said said;
-    struct tc_error err;
-    return tc_batch_name_read(name, &said, &err) == TC_OK && said.source.len > 0;
+    return read_of_source(name, &said);
 }
 
 bool tc_batch_is_scrape(struct tc_slice name)
 {
     struct tc_batch_said said;
-    struct tc_error err;
-    return tc_batch_name_read(name, &said, &err) == TC_OK && said.source.len > 0 &&
-           tc_slice_eq(said.format, TC_LIT("prometheus"));
+    return read_of_source(name, &said) && tc_slice_eq(said.format, TC_LIT("prometheus"));
 }
